@@ -50,29 +50,29 @@ def files_are_refused():
     refused("a pipe without a writer does not block", path_of("fifo"), "not a regular file")
     with open(path_of("huge.json"), "wb") as file:
         file.truncate(1 << 30)
-    refused("a gigabyte is refused before it is read", path_of("huge.json"), "more than 256 MiB")
+    refused("a gigabyte is refused before it is read", path_of("huge.json"), "larger than 256 MiB")
     done = rota("check", write("empty.yaml", ""))
     say(done.returncode == 2 and "1:1: the file is empty" in done.stderr,
         "an empty file is refused", done.stderr)
     done = rota("check", write("two.yaml", "tasks:\n  a: {runn: x}\n  b: {run: x, needs: c}\n"))
     lines = [line.removeprefix(path_of("two.yaml")) for line in done.stderr.splitlines()]
     say(done.returncode == 2 and lines == [
-        ':2:7: a task has no key "runn"; did you mean run?', ':2:3: task "a" has no run',
-        ':3:22: there is no task "c"'], "each mistake has file, line and column", done.stderr)
+        ':2:7: a task has no key "runn" (did you mean run?)', ':2:3: task "a" has no run',
+        ':3:22: no such task: "c"'], "each mistake has file, line and column", done.stderr)
     for line in ("{foreach: [1], run: echo {{item}} so}",
                  "{foreach: [1], run: x, in: [{{item}}.c]}",
                  "\n    foreach: [1]\n    run: {{item}} so",
                  "\n    run: x\n    in:\n    - {{item}}.c"):
         done = rota("check", write("holes.yaml", "tasks:\n  a: " + line))
-        say(done.returncode == 2 and "; a text with {{ has to stand in quotes here" in done.stderr,
+        say(done.returncode == 2 and "; put a text with {{ in quotes here" in done.stderr,
             f"{line.split(':', 1)[1]!r} is reported to need quotes", done.stderr)
     done = rota("check", write("unread.yaml",
                                "tasks:\n  a: {run: x, out: [{name: s, kind: stream}]}\n  b: x\n"))
-    say(done.returncode == 2 and ':2:3: nobody reads the stream "s"' in done.stderr,
+    say(done.returncode == 2 and ':2:3: no task reads the stream "s"' in done.stderr,
         "a stream without a reader is a mistake: its writer would never end", done.stderr)
     done = rota("check", write("wait.yaml", "tasks:\n  a: {run: x, out: [{name: s, kind: stream}, "
                                "f]}\n  b: {run: x, in: [s, f]}\n"))
-    say(done.returncode == 2 and ':3:3: it reads a stream of "a" and waits for the end of it, too'
+    say(done.returncode == 2 and ':3:3: it reads a stream of "a" and also waits for that task'
         in done.stderr, "so is one whose reader waits for a task after it", done.stderr)
     for word, told in (("rnu", " (did you mean run?)"), ("xyzzy", " (see 'rota help')")):
         done = rota(word)

@@ -92,7 +92,7 @@ def mistakes(cluster):
             lines = check.splitlines()
             expected = "|".join([*lines, lines[0]])
             if name == "glob":
-                expected = "night.yaml:1:29: a glob has no folder to look in here|" * 2
+                expected = "night.yaml:1:29: a glob needs a job file on disk|" * 2
                 expected = expected[:-1]
             say(code == WRONG and told == expected, f"mistakes: {name}", (told, expected))
         say(probe.do("text", path, 9)[0] == WRONG, "an unknown format is refused")

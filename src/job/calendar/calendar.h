@@ -1,7 +1,7 @@
 // calendar.h - when a definition is due: days, times, windows, cron expressions and time zones.
 //
-// Nothing here reads a file or a clock. Instants are rota_time: microseconds since 1970 in UTC; a
-// minute that is asked about lies within 100,000 years of it.
+// These functions read no file and no clock. Instants are rota_time: microseconds since 1970 in
+// UTC. Callers only ask about instants within 100,000 years of 1970.
 //
 // The local clock decides when a calendar fires:
 // - A time fires at the first instant at which the clock of the zone reaches it. A time that comes
@@ -18,26 +18,26 @@
 
 #include "rota_types.h"
 
-// ---- zone.c: what a zone's clock shows --------------------------------------
+// ---- zone.c: local time of a time zone --------------------------------------
 
 struct zone;  // null is UTC
 
-// Reads the content of a TZif file (RFC 9636) of version 2 or later. Null: `reason` says why.
+// Parses the content of a TZif file (RFC 9636) of version 2 or later. Null: `reason` says why.
 struct zone *zone_parse(const void *bytes, size_t size, const char **reason);
 void zone_close(struct zone *zone);
 
 int32_t zone_offset(const struct zone *zone, rota_time at);  // seconds to add to UTC
 
-// Whether a name like Europe/Berlin may be appended to the folder of zone files.
+// Whether a name like Europe/Berlin is safe to append to the folder of zone files.
 bool zone_name_is_safe(const char *name);
 
-// ---- text.c: the fields of a definition ----------------------------
+// ---- text.c: the schedule fields of a definition ----------------------------
 
 // Null or empty: not given.
 struct calendar_fields {
-    const char *run_days;     // "mo,we,fr-su" or "all"; goes with start_times or run_window
+    const char *run_days;     // "mo,we,fr-su" or "all"; used with start_times or run_window
     const char *start_times;  // "23:59,06:30"
-    const char *run_window;   // "22:00-02:00", both ends inside; needs start_mins
+    const char *run_window;   // "22:00-02:00", both ends included; needs start_mins
     const char *start_mins;   // "0,20,40": minutes of each hour
     const char *cron;         // "30 6 * * mon-fri" or "@daily"
     const char *zone;         // "Europe/Berlin"; not given: UTC
@@ -47,18 +47,18 @@ enum calendar_kind { CALENDAR_MANUAL, CALENDAR_BATCH, CALENDAR_WINDOW, CALENDAR_
 
 enum { DAY_MINUTES = 24 * 60 };
 
-// All in local time. A window across midnight belongs to the day on which it opened: a night
-// shift that starts on Friday is Friday's, and "mo-fr" must not cut Friday's night in two.
+// All in local time. A window across midnight belongs to the day on which it opens: Friday's night
+// shift is Friday's, and "mo-fr" must not cut it in two.
 struct calendar {
     enum calendar_kind kind;
-    uint64_t minutes[(DAY_MINUTES + 63) / 64];  // a bit for each minute of the day that fires
-    uint32_t carried;         // minutes of the day before this one belong to the day before
+    uint64_t minutes[(DAY_MINUTES + 63) / 64];  // one bit per minute of the day that fires
+    uint32_t carried;         // the first minutes of a day that belong to the day before
     uint32_t week_days;       // bit 0 is Sunday
     uint32_t month_days;      // bits 1 to 31
     uint32_t months;          // bits 1 to 12
-    bool either_day;          // a week day or a day of the month is enough; else both must fit
-    bool beat;                // minutes that the clock jumps over are left out
-    const struct zone *zone;  // belongs to the caller, who puts it here after parsing
+    bool either_day;  // true: either the week day or the day of the month must match; false: both
+    bool beat;                // skips minutes that the clock jumps over
+    const struct zone *zone;  // owned by the caller, which sets it after parsing
 };
 
 struct calendar_error {
@@ -67,31 +67,32 @@ struct calendar_error {
     char reason[160];
 };
 
-// False: `error` says what is wrong, and the calendar is worthless.
+// False: `error` says what is wrong, and the calendar must not be used.
 bool calendar_parse(const struct calendar_fields *fields, struct calendar *calendar,
                     struct calendar_error *error);
 
-// Looks at each field alone: an update may bring one half of what belongs together.
+// Checks each field alone, because an update may contain only one of two fields that need each
+// other.
 bool calendar_check(const struct calendar_fields *fields, struct calendar_error *error);
 
-// ---- next.c: the next time -----------------------------------------
+// ---- next.c: the next time a calendar fires ---------------------------------
 
-// The first instant after `after` at which it fires; ROTA_NEVER: none in 400 years, after which
-// the Gregorian calendar repeats itself.
+// The first instant after `after` at which the calendar fires. ROTA_NEVER: none within 400 years,
+// after which the Gregorian calendar repeats.
 rota_time calendar_next(const struct calendar *calendar, rota_time after);
 
-// ---- decide.c: what to do about it ---------------------------------
+// ---- decide.c: whether to start a run ---------------------------------------
 
 #define CALENDAR_NONE INT64_MIN  // no such time
 
-// The state that is stored with a definition. New and changed ones begin with { now, none }; a row
-// of another program begins with { none, none } and gets the current minute only.
+// The state stored with a definition. New and changed definitions begin with { now, none }. A row
+// written by another program begins with { none, none } and gets only the current minute.
 struct calendar_state {
     rota_time settled;     // all firings up to here are decided; never goes back (G19)
-    rota_time remembered;  // a firing that waits for the end of the run before it
+    rota_time remembered;  // a firing that waits until the current run ends
 };
 
-enum calendar_overlap { CALENDAR_OVERLAP_SKIP, CALENDAR_OVERLAP_QUEUE };    // while it is active
+enum calendar_overlap { CALENDAR_OVERLAP_SKIP, CALENDAR_OVERLAP_QUEUE };    // if a run is active
 enum calendar_catch_up { CALENDAR_CATCH_UP_SKIP, CALENDAR_CATCH_UP_ONCE };  // after a downtime
 
 struct calendar_rules {
@@ -101,23 +102,24 @@ struct calendar_rules {
 
 struct calendar_situation {
     rota_time now;
-    rota_time ended;  // its last end, or CALENDAR_NONE
-    bool active;      // it is staged, or in any later state
+    rota_time ended;  // when its last run ended, or CALENDAR_NONE
+    bool active;      // a run is staged or in any later state
 };
 
 enum calendar_verdict { CALENDAR_NOTHING, CALENDAR_STAGE, CALENDAR_REMEMBER };
 
 struct calendar_decision {
     enum calendar_verdict verdict;
-    struct calendar_state state;  // to be stored, if it differs, with the staging
-    rota_time firing;             // STAGE, REMEMBER: the time it stands for
-    rota_time missed;   // the first firing that nobody looked at in its minute, or CALENDAR_NONE
-    rota_time look_at;  // decide again at this time, and when a run ends; ROTA_NEVER: no need
+    struct calendar_state state;  // store it, if it changed, together with the staging
+    rota_time firing;             // STAGE, REMEMBER: the firing to run
+    rota_time missed;   // the first firing that was not decided in its minute, or CALENDAR_NONE
+    rota_time look_at;  // decide again at this time and when a run ends; ROTA_NEVER: not needed
 };
 
-// A firing counts in its own minute. It is held up while the definition is active and for the
-// rest of the minute in which it ended: then overlap says whether it is dropped or remembered, and
-// at most one is. Older firings are missed: catch_up says whether one run makes up for all.
+// A firing counts only in its own minute. It is held up while the definition is active and for the
+// rest of the minute in which the run ended; `overlap` then says whether it is dropped or
+// remembered, and at most one is remembered. Older firings are missed; `catch_up` says whether one
+// run replaces all of them.
 struct calendar_decision calendar_decide(const struct calendar *calendar,
                                          const struct calendar_state *state,
                                          const struct calendar_rules *rules,

@@ -1,4 +1,4 @@
-// cron.c - cron expressions: "minute hour day month week-day", as cron(5) has them.
+// cron.c - parses cron expressions as in cron(5): "minute hour day month week-day".
 #include "job/calendar/internal.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum { MINUTE, HOUR, DAY, MONTH, WEEK_DAY };
 struct range {
     const char *noun;
     int min, max;
-    const char *names;  // of three letters each, the first of which means `first_name`
+    const char *names;  // three letters each; the first name means `first_name`
     int first_name;
 };
 
@@ -50,7 +50,7 @@ static bool value_read(const struct field *field, const struct range *range, str
                         range->noun, range->min, range->max);
 }
 
-// The piece before a letter; `rest` follows the letter and is empty if there is no such letter.
+// The piece before a letter. `rest` is the text after it, or empty if the letter is absent.
 static struct piece piece_until(struct piece *rest, char letter)
 {
     struct piece before = *rest;
@@ -64,7 +64,7 @@ static struct piece piece_until(struct piece *rest, char letter)
     return before;
 }
 
-// "*", "7", "1-5" into first and last.
+// Parses "*", "7" or "1-5".
 static bool span_read(const struct field *field, const struct range *range, struct piece piece,
                       int *first, int *last)
 {
@@ -77,10 +77,10 @@ static bool span_read(const struct field *field, const struct range *range, stru
     if (!right.text) return true;
     if (!value_read(field, range, right, last)) return false;
     return *first <= *last
-           || field_refuse(field, piece.text, "%s runs backwards", piece_quote(piece).text);
+           || field_refuse(field, piece.text, "the range %s is reversed", piece_quote(piece).text);
 }
 
-// One element of a list: a span, and maybe the step in which to walk through it.
+// One element of a list: a span with an optional step.
 static bool element_read(const struct field *field, const struct range *range, struct piece piece,
                          uint64_t *set)
 {
@@ -89,7 +89,7 @@ static bool element_read(const struct field *field, const struct range *range, s
     if (!span_read(field, range, span, &first, &last)) return false;
     if (step_piece.text) {
         if (!piece_number(step_piece, range->max, &step) || !step)
-            return field_refuse(field, step_piece.text, "%s is not a step (1 to %d)",
+            return field_refuse(field, step_piece.text, "%s is not a step (expected 1 to %d)",
                                 piece_quote(step_piece).text, range->max);
         bool open = !memchr(span.text, '-', span.length);
         if (open) last = range->max;
@@ -108,9 +108,9 @@ static bool set_read(const struct field *field, const struct range *range, struc
     return true;
 }
 
-// ---- All five --------------------------------------------------------------
+// ---- All five fields --------------------------------------------------------
 
-// Parts the text at blanks. Returns how many fields there are, even beyond the fifth.
+// Splits the text at blanks. Returns the number of fields, even if there are more than five.
 static int fields_split(const char *text, struct piece *pieces)
 {
     int count = 0;
@@ -144,7 +144,7 @@ static bool fields_read(const struct field *field, struct calendar *calendar)
     int count = fields_split(field->text, pieces);
     if (count != FIELDS)
         return field_refuse(field, field->text,
-                            "%d fields instead of five: minute, hour, "
+                            "%d fields instead of 5: minute, hour, "
                             "day of the month, month, day of the week",
                             count);
     for (int i = 0; i < FIELDS; i++)
@@ -162,6 +162,6 @@ bool cron_parse(const struct field *field, struct calendar *calendar)
         if (piece_is(whole, nicknames[i].word)) return fields_read(&meaning, calendar);
     }
     return field_refuse(field, whole.text,
-                        "%s is not one of @hourly, @daily, @weekly, @monthly, @yearly",
+                        "unknown nickname %s (use @hourly, @daily, @weekly, @monthly or @yearly)",
                         piece_quote(whole).text);
 }

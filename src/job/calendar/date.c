@@ -1,11 +1,11 @@
-// date.c - the Gregorian calendar, before and after its time, counted in days from 1970.
+// date.c - the proleptic Gregorian calendar, counted in days since 1970.
 #include "job/calendar/internal.h"
 
 #include <assert.h>
 
 enum { YEAR_DAYS = 365, FOUR_YEARS_DAYS = 4 * YEAR_DAYS + 1 };
 enum { CENTURY_DAYS = 25 * FOUR_YEARS_DAYS - 1, CYCLE_YEARS = 400, CYCLE_DAYS = 146097 };
-enum { YEAR_ONE = -719162, LEAPS_BEFORE_1970 = 477, THURSDAY = 4 };  // YEAR_ONE: its first day
+enum { YEAR_ONE = -719162, LEAPS_BEFORE_1970 = 477, THURSDAY = 4 };  // YEAR_ONE is 0001-01-01
 
 rota_time minute_begin(rota_time at)
 {
@@ -26,7 +26,7 @@ int date_month_days(int64_t year, int month)
     return days[month] + (month == 2 && is_leap(year));
 }
 
-// Leap years from year 1 to the end of this one.
+// The number of leap years from year 1 to the end of this year.
 static int64_t leaps_until(int64_t year)
 {
     return floor_divide(year, 4) - floor_divide(year, 100) + floor_divide(year, CYCLE_YEARS);
@@ -39,7 +39,7 @@ int64_t date_to_day(struct date date)
     return day + before[date.month] + (date.month > 2 && is_leap(date.year)) + date.day - 1;
 }
 
-// How many whole ones fit, at most three: the fourth year, or century, has a day more.
+// The number of whole periods, at most 3: the fourth year, or century, is one day longer.
 static int whole_ones(int *days, int length)
 {
     int count = *days / length < 3 ? *days / length : 3;

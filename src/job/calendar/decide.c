@@ -1,4 +1,4 @@
-// decide.c - what to do about a firing: stage it, remember it, or skip it.
+// decide.c - decides whether to stage, remember or skip a firing.
 #include "job/calendar/internal.h"
 
 static rota_time earlier(rota_time left, rota_time right)
@@ -6,14 +6,14 @@ static rota_time earlier(rota_time left, rota_time right)
     return left < right ? left : right;
 }
 
-// The firing in the current minute that is there and not decided yet.
+// The undecided firing in the current minute, or CALENDAR_NONE.
 static rota_time firing_now(const struct calendar *calendar, rota_time settled, rota_time now)
 {
     rota_time firing = calendar_next(calendar, minute_begin(now) - 1);
     return firing <= now && firing > settled ? firing : CALENDAR_NONE;
 }
 
-// The first firing before the current minute that nobody has decided.
+// The first undecided firing before the current minute, or CALENDAR_NONE.
 static rota_time firing_missed(const struct calendar *calendar, rota_time settled, rota_time now)
 {
     if (settled == CALENDAR_NONE) return CALENDAR_NONE;
@@ -28,7 +28,7 @@ static bool is_held_up(const struct calendar_situation *situation)
            && minute_begin(situation->ended) == minute_begin(situation->now);
 }
 
-// Stages the oldest of what waits; the newest is remembered, if that is wanted.
+// Stages the oldest waiting firing; with overlap queue the newest one is remembered.
 static void firing_place(struct calendar_decision *decision, rota_time firing,
                          const struct calendar_rules *rules, bool held_up)
 {

@@ -1,4 +1,4 @@
-// internal.h - what lies under calendar.h: dates, the clock of a zone, pieces of text.
+// internal.h - shared by the files of calendar.h: dates, time zones, pieces of text.
 #pragma once
 
 #include "job/calendar/calendar.h"
@@ -17,7 +17,7 @@ static inline int64_t floor_divide(int64_t number, int64_t by)
 {
     return number / by - (number % by < 0);
 }
-rota_time minute_begin(rota_time at);  // of the minute in which it lies
+rota_time minute_begin(rota_time at);  // the start of its minute
 int64_t date_to_day(struct date date);
 struct date date_from_day(int64_t day);
 int date_week_day(int64_t day);  // 0 is Sunday
@@ -25,40 +25,41 @@ int date_month_days(int64_t year, int month);
 
 // ---- zone.c: a clock that is set forward and back ---------------------------
 
-// From `from` until just before `to` the clock shows UTC and `offset` more. Seconds since 1970.
+// From `from` until just before `to` the local clock is `offset` seconds ahead of UTC. Both are
+// seconds since 1970.
 struct zone_span {
     int64_t from, to;
     int32_t offset;
 };
-#define ZONE_FAR ((int64_t)1 << 60)  // before and after everything
+#define ZONE_FAR ((int64_t)1 << 60)  // earlier and later than any change
 
 struct zone_span zone_span_at(const struct zone *zone, int64_t second);
 
-// The highest time the clock has ever shown until this second, the second itself included.
+// The highest local time that the clock has shown up to and including this second.
 int64_t zone_highest(const struct zone *zone, int64_t second);
-// The first second at which the clock shows that local time, or jumps over it.
+// The first second at which the clock shows that local time or jumps over it.
 int64_t zone_reach(const struct zone *zone, int64_t local);
 
-// ---- zone_rule.c: the rule after the last change of a file -------------------
+// ---- zone_rule.c: the rule for times after the last change in a file ---------
 
 struct zone_rule_date {
     enum { ZONE_DAY_JULIAN, ZONE_DAY_COUNTED, ZONE_DAY_OF_MONTH } form;
-    int month, week;  // of ZONE_DAY_OF_MONTH; week 5 is the last
-    int day;          // of the year from 1 without 29 February; from 0 with it; of the week
-    int32_t second;   // of that day in the clock that is about to change; may lie outside the day
+    int month, week;  // for ZONE_DAY_OF_MONTH; week 5 is the last
+    int day;          // of the year from 1 without 29 February, or from 0 with it, or of the week
+    int32_t second;   // of that day on the clock before the change; may be outside the day
 };
 
 struct zone_rule {
-    int32_t standard, summer;  // offsets
+    int32_t standard, summer;  // UTC offsets
     bool has_summer;
     struct zone_rule_date begin, end;  // of summer time
 };
 
-// "CET-1CEST,M3.5.0,M10.5.0/3". False: not a rule.
+// Parses "CET-1CEST,M3.5.0,M10.5.0/3". False: not a rule.
 bool zone_rule_parse(const char *text, size_t length, struct zone_rule *rule);
 struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t second);
 
-// ---- text.c: a field while it is read -------------------------------
+// ---- text.c: parsing a field ------------------------------------------------
 
 struct field {
     const char *name, *text;
@@ -70,24 +71,24 @@ struct piece {
     size_t length;
 };
 
-// Remembers what is wrong at a place of the field's text. Always false.
+// Sets the error for a position in the field's text. Always false.
 bool field_refuse(const struct field *field, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// A piece in quotes, cut where it gets long.
+// A piece in quotes, shortened if it is long.
 struct quoted {
     char text[48];
 };
 struct quoted piece_quote(struct piece piece);
-bool piece_is(struct piece piece, const char *word);  // large or small letters
+bool piece_is(struct piece piece, const char *word);  // ignores case
 bool piece_number(struct piece piece, int max, int *number);
 
-struct piece piece_whole(const char *text);  // without the blanks around it
-// The piece up to the next separator or the end; `at` moves past it. False at the end.
+struct piece piece_whole(const char *text);  // without surrounding blanks
+// The piece up to the next separator or the end; moves `at` past it. False: at the end.
 bool piece_take(const char **at, char separator, struct piece *piece);
 
 void minute_set(struct calendar *calendar, int minute);
 
-// ---- cron.c: five fields ---------------------------------------------
+// ---- cron.c: cron expressions -----------------------------------------------
 
 bool cron_parse(const struct field *field, struct calendar *calendar);

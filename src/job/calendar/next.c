@@ -1,11 +1,11 @@
 // next.c - the next minute at which a calendar fires.
 //
-// The search goes through local days and the set of minutes in them, never through minutes. The
-// first local minute that the clock has not yet reached is where it begins; when the clock will
-// reach what it found is the answer.
+// The search goes through local days and the set of minutes in a day, not minute by minute. It
+// begins at the first local minute that the clock has not reached. The result is the instant at
+// which the clock reaches the minute found.
 #include "job/calendar/internal.h"
 
-enum { REPEAT_DAYS = 146097 };  // of the Gregorian calendar: 400 years
+enum { REPEAT_DAYS = 146097 };  // 400 years, after which the Gregorian calendar repeats
 
 // The first set bit in [from, to), or -1.
 static int minute_find(const struct calendar *calendar, int from, int to)
@@ -30,7 +30,7 @@ static bool day_fits(const struct calendar *calendar, int64_t day)
     return calendar->either_day ? week_day || month_day : week_day && month_day;
 }
 
-// The first minute of that day, from the given one on, that fires; or -1.
+// The first minute of that day that fires, not before `from`; or -1.
 static int minute_of_day(const struct calendar *calendar, int64_t day, int from)
 {
     int carried = (int)calendar->carried, found = -1;
@@ -39,7 +39,7 @@ static int minute_of_day(const struct calendar *calendar, int64_t day, int from)
     return minute_find(calendar, from > carried ? from : carried, DAY_MINUTES);
 }
 
-// The day after, or the first day of the next month when this one does not fire at all.
+// The next day, or the first day of the next month if this month is excluded.
 static int64_t day_after(const struct calendar *calendar, int64_t day)
 {
     struct date date = date_from_day(day);
@@ -47,7 +47,7 @@ static int64_t day_after(const struct calendar *calendar, int64_t day)
     return day + date_month_days(date.year, date.month) - date.day + 1;
 }
 
-// The first local minute that fires, counted from 1970, from the given one on.
+// The first local minute that fires, not before `from`. Minutes count from 1970.
 static bool local_find(const struct calendar *calendar, int64_t from, int64_t *found)
 {
     int64_t first = floor_divide(from, DAY_MINUTES);

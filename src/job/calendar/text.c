@@ -1,4 +1,4 @@
-// text.c - the fields of a definition that say when it runs, read and put together.
+// text.c - parses the schedule fields of a definition.
 #include "job/calendar/internal.h"
 
 #include <stdarg.h>
@@ -8,12 +8,12 @@
 enum { HOUR_MINUTES = 60, ALL_DAYS = (1 << 7) - 1, ALL_MONTHS = (1 << 13) - 2 };
 #define ALL_MONTH_DAYS 0xfffffffeu
 
-// The value of each field by itself.
+// The value of each field.
 struct parts {
     struct calendar batch, cron;
     uint32_t days;
     int open, close;  // the window
-    uint64_t starts;  // a bit for each minute of the hour
+    uint64_t starts;  // one bit per minute of the hour
 };
 
 // ---- Pieces of text --------------------------------------------------------
@@ -95,7 +95,7 @@ bool piece_take(const char **at, char separator, struct piece *piece)
     return true;
 }
 
-// "left-right" into two; without a dash there is no right.
+// Splits "left-right". False: there is no dash.
 static bool piece_split(struct piece piece, struct piece *left, struct piece *right)
 {
     const char *dash = memchr(piece.text, '-', piece.length);
@@ -112,7 +112,7 @@ void minute_set(struct calendar *calendar, int minute)
     calendar->minutes[minute / 64] |= (uint64_t)1 << minute % 64;
 }
 
-// ---- Each field ------------------------------------------------------------
+// ---- Single fields ----------------------------------------------------------
 
 static int week_day_named(struct piece piece)
 {
@@ -122,7 +122,7 @@ static int week_day_named(struct piece piece)
     return -1;
 }
 
-// A day, or days in a row, which may go round the end of the week.
+// A day or a range of days, which may wrap around the end of the week.
 static bool days_add(const struct field *field, struct piece piece, uint32_t *days)
 {
     if (piece_is(piece, "all")) {
@@ -135,7 +135,7 @@ static bool days_add(const struct field *field, struct piece piece, uint32_t *da
         day[i] = week_day_named(ends[i]);
         if (day[i] < 0)
             return field_refuse(field, ends[i].text,
-                                "%s is not a day (mo, tu, we, th, fr, sa, su or all)",
+                                "unknown day %s (use mo, tu, we, th, fr, sa, su or all)",
                                 piece_quote(ends[i]).text);
     }
     int last = day[count - 1];
@@ -161,7 +161,7 @@ static bool time_read(const struct field *field, struct piece piece, int *minute
     int hour;
     if (digits > 2 || rest.length != 2 || !piece_number(hours, 23, &hour)
         || !piece_number(rest, 59, minute))
-        return field_refuse(field, piece.text, "%s is not a time (00:00 to 23:59)",
+        return field_refuse(field, piece.text, "invalid time %s (expected 00:00 to 23:59)",
                             piece_quote(piece).text);
     *minute += hour * HOUR_MINUTES;
     return true;
@@ -182,7 +182,7 @@ static bool window_parse(const struct field *field, struct parts *parts)
 {
     struct piece whole = piece_whole(field->text), open, close;
     if (!piece_split(whole, &open, &close))
-        return field_refuse(field, whole.text, "%s is not a window like 22:00-02:00",
+        return field_refuse(field, whole.text, "invalid window %s (example: 22:00-02:00)",
                             piece_quote(whole).text);
     return time_read(field, open, &parts->open) && time_read(field, close, &parts->close);
 }
@@ -193,7 +193,7 @@ static bool starts_parse(const struct field *field, struct parts *parts)
     int minute;
     for (const char *at = field->text; piece_take(&at, ',', &piece);) {
         if (!piece_number(piece, HOUR_MINUTES - 1, &minute))
-            return field_refuse(field, piece.text, "%s is not a minute of the hour (0 to 59)",
+            return field_refuse(field, piece.text, "invalid minute %s (expected 0 to 59)",
                                 piece_quote(piece).text);
         parts->starts |= (uint64_t)1 << minute;
     }
@@ -203,11 +203,11 @@ static bool starts_parse(const struct field *field, struct parts *parts)
 static bool zone_check(const struct field *field)
 {
     if (zone_name_is_safe(field->text)) return true;
-    return field_refuse(field, field->text, "%s is not a zone like Europe/Berlin",
+    return field_refuse(field, field->text, "invalid time zone %s (example: Europe/Berlin)",
                         piece_quote(piece_whole(field->text)).text);
 }
 
-// ---- All of them -----------------------------------------------------------
+// ---- All fields -------------------------------------------------------------
 
 static bool is_given(const char *text)
 {
@@ -233,7 +233,7 @@ static bool parts_read(const struct calendar_fields *fields, struct parts *parts
            && (!is_given(zone.text) || zone_check(&zone));
 }
 
-// Fields that need each other, and fields that exclude each other.
+// Checks fields that need each other and fields that exclude each other.
 static bool fields_agree(const struct calendar_fields *fields, struct calendar_error *error)
 {
     const struct field days = {"run_days", fields->run_days, error};
@@ -241,17 +241,18 @@ static bool fields_agree(const struct calendar_fields *fields, struct calendar_e
     const struct field starts = {"start_mins", fields->start_mins, error};
     const struct field cron = {"cron", fields->cron, error};
     bool batch = is_given(fields->start_times), opens = is_given(window.text);
-    if (opens && batch) return field_refuse(&window, window.text, "start_times is there already");
+    if (opens && batch)
+        return field_refuse(&window, window.text, "cannot be combined with start_times");
     if (opens && !is_given(starts.text))
-        return field_refuse(&window, window.text, "start_mins is missing, which it needs");
+        return field_refuse(&window, window.text, "needs start_mins");
     if (is_given(starts.text) && !opens)
-        return field_refuse(&starts, starts.text, "run_window is missing, which it needs");
+        return field_refuse(&starts, starts.text, "needs run_window");
     if (is_given(cron.text) && (batch || opens))
-        return field_refuse(&cron, cron.text, "%s is there already",
+        return field_refuse(&cron, cron.text, "cannot be combined with %s",
                             batch ? "start_times" : "run_window");
     if (!is_given(days.text) || batch || opens) return true;
-    if (is_given(cron.text)) return field_refuse(&days, days.text, "cron has days of its own");
-    return field_refuse(&days, days.text, "start_times or run_window is missing, which it needs");
+    if (is_given(cron.text)) return field_refuse(&days, days.text, "cannot be combined with cron");
+    return field_refuse(&days, days.text, "needs start_times or run_window");
 }
 
 static bool window_put(const struct calendar_fields *fields, const struct parts *parts,
@@ -267,7 +268,7 @@ static bool window_put(const struct calendar_fields *fields, const struct parts 
     calendar->beat = true;
     if (parts->close < parts->open) calendar->carried = (uint32_t)parts->close + 1;
     const struct field starts = {"start_mins", fields->start_mins, error};
-    return found || field_refuse(&starts, starts.text, "none of them lies in the window");
+    return found || field_refuse(&starts, starts.text, "no minute is inside the window");
 }
 
 bool calendar_parse(const struct calendar_fields *fields, struct calendar *calendar,

@@ -1,4 +1,4 @@
-// zone.c - the content of a TZif file (RFC 9636), and what the clock of that zone shows.
+// zone.c - parses TZif files (RFC 9636) and computes local time.
 #include "job/calendar/internal.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct zone {
     struct change changes[];  // in order of time
 };
 
-// A block of the file, and where its parts are.
+// The header of a data block, and where its parts are.
 struct block {
     uint32_t utc_count, standard_count, leap_count, change_count, kind_count, letter_count;
     const uint8_t *times, *kinds_of_changes, *kinds;
@@ -25,11 +25,11 @@ struct block {
 
 enum {
     HEAD_SIZE = 44,
-    KIND_SIZE = 6,  // of a kind of local time: offset, summer time or not, place of its name
+    KIND_SIZE = 6,  // a local time type: offset, is it summer time, index of its name
     CHANGES_MAX = 2000,
     OFFSET_MIN = -25 * HOUR_SECONDS + 1,
     OFFSET_MAX = 26 * HOUR_SECONDS - 1,
-    OFFSET_BEYOND = 27 * HOUR_SECONDS,  // no clock is ever so far from UTC
+    OFFSET_BEYOND = 27 * HOUR_SECONDS,  // no clock is ever this far from UTC
 };
 #define CHANGE_FIRST (-((int64_t)1 << 59))
 
@@ -62,7 +62,7 @@ static bool head_read(const uint8_t *bytes, size_t size, struct block *block)
     return true;
 }
 
-// With its head. The counts are 32 bits each, so the sum fits.
+// Including the header. The counts have 32 bits each, so the sum cannot overflow.
 static uint64_t block_size(const struct block *block, uint32_t time_size)
 {
     return HEAD_SIZE + (uint64_t)block->change_count * (time_size + 1)
@@ -73,13 +73,13 @@ static uint64_t block_size(const struct block *block, uint32_t time_size)
 
 static const char *block_fault(const struct block *block)
 {
-    if (block->leap_count) return "it counts leap seconds, and UTC does not";
+    if (block->leap_count) return "it uses leap seconds, which rota does not support";
     if (block->change_count > CHANGES_MAX) return "it has more than 2000 changes";
     if (block->kind_count < 1 || block->kind_count > 256 || block->letter_count < 1)
-        return "it has no kinds of local time, or too many";
+        return "it has no local time types or more than 256";
     if ((block->utc_count && block->utc_count != block->kind_count)
         || (block->standard_count && block->standard_count != block->kind_count))
-        return "its counts do not agree";
+        return "its header counts contradict each other";
     return NULL;
 }
 
@@ -89,21 +89,21 @@ static const char *kinds_fault(const struct block *block)
         const uint8_t *kind = block->kinds + (size_t)i * KIND_SIZE;
         if (read_i32(kind) < OFFSET_MIN || read_i32(kind) > OFFSET_MAX || kind[4] > 1
             || kind[5] >= block->letter_count)
-            return "a kind of local time is impossible";
+            return "a local time type is invalid";
     }
     return NULL;
 }
 
-// Finds the second block, with times of 64 bits, and what follows it.
+// Finds the second data block, which has 64-bit times, and the end of it.
 static const char *file_split(const uint8_t *bytes, size_t size, struct block *block,
                               const uint8_t **behind)
 {
     if (!head_read(bytes, size, block)) return "it is not a TZif file";
-    if (bytes[4] < '2') return "it is of version 1, without times of 64 bits";
+    if (bytes[4] < '2') return "it has version 1, without 64-bit times";
     uint64_t first = block_size(block, 4);
     if (first > size || !head_read(bytes + first, size - first, block))
-        return "it is cut off in its first half";
-    if (block_size(block, 8) > size - first) return "it is cut off in its second half";
+        return "it is truncated in its first block";
+    if (block_size(block, 8) > size - first) return "it is truncated in its second block";
     const char *fault = block_fault(block);
     if (fault) return fault;
     block->times = bytes + first + HEAD_SIZE;
@@ -117,11 +117,11 @@ static const char *changes_read(struct zone *zone, const struct block *block)
 {
     for (uint32_t i = 0; i < block->change_count; i++) {
         uint8_t kind = block->kinds_of_changes[i];
-        if (kind >= block->kind_count) return "a change has no kind";
+        if (kind >= block->kind_count) return "a change has an invalid local time type";
         struct change change = {read_i64(block->times + (size_t)i * 8),
                                 read_i32(block->kinds + (size_t)kind * KIND_SIZE)};
         if (change.at < CHANGE_FIRST || change.at > -CHANGE_FIRST)
-            return "a change is too far away";
+            return "a change is too far from 1970";
         if (i && change.at <= zone->changes[i - 1].at) return "its changes are not in order";
         zone->changes[i] = change;
     }
@@ -129,17 +129,17 @@ static const char *changes_read(struct zone *zone, const struct block *block)
     return NULL;
 }
 
-// The last line: a newline, the rule or nothing, a newline.
+// Reads the footer: a newline, the rule or nothing, a newline.
 static const char *rule_read(struct zone *zone, const uint8_t *at, const uint8_t *end)
 {
-    if (at == end || *at != '\n') return "its last line is missing";
+    if (at == end || *at != '\n') return "its footer is missing";
     const char *text = (const char *)at + 1;
     const char *newline = memchr(text, '\n', (size_t)(end - at) - 1);
-    if (!newline) return "its last line has no end";
+    if (!newline) return "its footer is truncated";
     if (newline == text) return NULL;
     zone->has_rule = true;
     bool good = zone_rule_parse(text, (size_t)(newline - text), &zone->rule);
-    return good ? NULL : "the rule in its last line cannot be read";
+    return good ? NULL : "the rule in its footer is invalid";
 }
 
 struct zone *zone_parse(const void *bytes, size_t size, const char **reason)
@@ -149,7 +149,7 @@ struct zone *zone_parse(const void *bytes, size_t size, const char **reason)
     *reason = file_split(bytes, size, &block, &behind);
     if (*reason) return NULL;
     struct zone *zone = calloc(1, sizeof *zone + block.change_count * sizeof *zone->changes);
-    *reason = "there is no memory";
+    *reason = "out of memory";
     if (!zone) return NULL;
     zone->first_offset = read_i32(block.kinds);
     *reason = changes_read(zone, &block);
@@ -166,7 +166,7 @@ void zone_close(struct zone *zone)
 
 // ---- The clock -------------------------------------------------------------
 
-// The number of changes up to that second.
+// The number of changes up to and including that second.
 static uint32_t changes_until(const struct zone *zone, int64_t second)
 {
     uint32_t low = 0, high = zone->count;
@@ -228,7 +228,7 @@ static bool is_name_letter(char c)
            || c == '-' || c == '+';
 }
 
-// Words of letters, digits, '_', '-' and '+' between single slashes: nothing that leads upwards.
+// Words of letters, digits, '_', '-' and '+' between single slashes, so that no path leads upwards.
 bool zone_name_is_safe(const char *name)
 {
     size_t length = strlen(name);

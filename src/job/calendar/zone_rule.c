@@ -1,4 +1,4 @@
-// zone_rule.c - the rule in the last line of a zone file: "CET-1CEST,M3.5.0,M10.5.0/3".
+// zone_rule.c - the rule in the footer of a zone file: "CET-1CEST,M3.5.0,M10.5.0/3".
 #include "job/calendar/internal.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ struct reader {
     const char *at, *end;
 };
 
-// One change of the clock, to be sorted among those of the years around it.
+// One change of the clock, to be sorted among the changes of the neighbouring years.
 struct change {
     int64_t at;
     int32_t offset;
@@ -34,7 +34,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// "CET", or "<+0330>" if the name has other characters than letters. The name is not used.
+// "CET", or "<+0330>" if the name has characters other than letters. rota does not use the name.
 static bool take_name(struct reader *reader)
 {
     bool quoted = take(reader, '<');
@@ -96,7 +96,7 @@ static bool take_date(struct reader *reader, struct zone_rule_date *date)
     return !take(reader, '/') || take_time(reader, 167, &date->second);
 }
 
-// The rule counts offsets to the west.
+// The rule counts offsets to the west as positive.
 static bool take_offset(struct reader *reader, int32_t *offset)
 {
     int32_t west = 0;
@@ -128,7 +128,7 @@ static int64_t day_of_month(const struct zone_rule_date *date, int64_t year)
     return day < first + date_month_days(year, date->month) ? day : day - 7;
 }
 
-// The local second at which the clock changes in that year.
+// The local second of the change in that year.
 static int64_t local_change(const struct zone_rule_date *date, int64_t year)
 {
     int64_t day = date_to_day((struct date){year, 1, 1}) + date->day;
@@ -140,8 +140,8 @@ static int64_t local_change(const struct zone_rule_date *date, int64_t year)
     return day * DAY_SECONDS + date->second;
 }
 
-// In order of time. Of two at the same instant the last wins: where one summer time begins as
-// the one before it ends, it is always summer.
+// Keeps the changes in order. Of two at the same instant the beginning of summer time comes last
+// and wins: where summer time ends as the next one begins, it is always summer.
 static void change_insert(struct change *changes, int count, struct change change, bool summer)
 {
     int place = count;

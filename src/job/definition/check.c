@@ -1,4 +1,4 @@
-// check.c - what must hold in one definition, and between those of a file.
+// check.c - validates one definition, and definitions against each other.
 #include "job/definition/internal.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void condition_read(struct reader *reader, const char *text, struct claus
     if (count < 0) reader_refuse(reader, text + place, "%s", reason);
     for (int i = 0; i < count; i++) {
         if (!room->names[i] || room->lengths[i] <= DEFINITION_NAME_MAX) continue;
-        reader_refuse(reader, room->names[i], "a name in it has more than 255 bytes");
+        reader_refuse(reader, room->names[i], "a name is longer than 255 bytes");
         return;
     }
 }
@@ -38,11 +38,11 @@ static void condition_check(struct reader *reader, const struct definition *defi
     if (room)
         condition_read(reader, text, room);
     else
-        reader_refuse(reader, text, "there is no memory for it");
+        reader_refuse(reader, text, "out of memory");
     free(room);
 }
 
-// An update is checked field by field; the rest of its schedule may be stored already.
+// An update is checked field by field, because the stored definition may have the other fields.
 static void schedule_check(struct reader *reader, struct definition *definition)
 {
     struct calendar calendar;
@@ -60,7 +60,8 @@ static void bundle_check(struct reader *reader, const struct definition *definit
     for (int key = 0; key < DEFINITION_KEYS; key++) {
         if (!definition_has(definition, (enum definition_key)key)) continue;
         if (definition_keys[key].of_bundle) continue;
-        reader_refuse(reader, reader->words[key], "a bundle has no %s", definition_keys[key].word);
+        reader_refuse(reader, reader->words[key], "a bundle cannot have %s",
+                      definition_keys[key].word);
     }
 }
 
@@ -73,17 +74,17 @@ static void callable_check(struct reader *reader, const struct definition *defin
         reader_refuse(reader, definition->name, "%s has no command",
                       text_quote(definition->name).text);
     if (lane && !access)
-        reader_refuse(reader, words[DEFINITION_LANE], "a lane without access: read or write");
+        reader_refuse(reader, words[DEFINITION_LANE], "lane needs access (read or write)");
     if (!lane && definition_has(definition, DEFINITION_GROUP))
-        reader_refuse(reader, words[DEFINITION_GROUP], "a group without a lane");
-    if (!lane && access) reader_refuse(reader, words[DEFINITION_ACCESS], "access without a lane");
+        reader_refuse(reader, words[DEFINITION_GROUP], "group needs a lane");
+    if (!lane && access) reader_refuse(reader, words[DEFINITION_ACCESS], "access needs a lane");
 }
 
 static void update_check(struct reader *reader, const struct definition *definition)
 {
     const char *const *words = reader->words;
     if (definition_has(definition, DEFINITION_TYPE))
-        reader_refuse(reader, words[DEFINITION_TYPE], "the type stays as it was inserted");
+        reader_refuse(reader, words[DEFINITION_TYPE], "the type of a task cannot be changed");
     if (definition_has(definition, DEFINITION_COMMAND) && !*definition->command)
         reader_refuse(reader, words[DEFINITION_COMMAND], "command is empty");
 }
@@ -92,7 +93,7 @@ static void delete_check(struct reader *reader, const struct definition *definit
 {
     for (int key = 0; key < DEFINITION_KEYS; key++)
         if (definition_has(definition, (enum definition_key)key))
-            reader_refuse(reader, reader->words[key], "delete_task has a name and nothing else");
+            reader_refuse(reader, reader->words[key], "delete_task takes only a name");
 }
 
 void definition_check(struct reader *reader, struct definition *definition)
@@ -111,7 +112,7 @@ void definition_check(struct reader *reader, struct definition *definition)
         callable_check(reader, definition);
 }
 
-// ---- The whole file --------------------------------------------------------
+// ---- All definitions of a file ----------------------------------------------
 
 static int by_name(const void *left, const void *right)
 {
@@ -130,7 +131,7 @@ static void names_check(struct reader *reader, const struct definition **sorted,
 {
     for (uint32_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) != 0) continue;
-        reader_refuse(reader, sorted[i]->name, "%s is in line %u already",
+        reader_refuse(reader, sorted[i]->name, "duplicate task %s, first in line %u",
                       text_quote(sorted[i]->name).text, sorted[i - 1]->line);
     }
 }
@@ -155,7 +156,7 @@ void definitions_check(struct reader *reader)
     if (!definitions->count) return;
     const struct definition **sorted = malloc(definitions->count * sizeof *sorted);
     if (!sorted) {
-        reader_refuse(reader, definitions->text, "there is no memory for it");
+        reader_refuse(reader, definitions->text, "out of memory");
         return;
     }
     for (uint32_t i = 0; i < definitions->count; i++) sorted[i] = &definitions->items[i];

@@ -1,4 +1,4 @@
-// definition.h - the text of `rota define FILE`: what to insert, to update and to delete.
+// definition.h - the text format of `rota define FILE`: tasks to insert, update and delete.
 //
 //     insert_task: nightly          # one action begins here
 //         command: make report      # any text up to the end of the line
@@ -9,16 +9,16 @@
 //         machine:                  # without a value: as if it had never been given
 //     delete_task: old
 //
-// The text is UTF-8, at most 64 MiB, with newlines of either kind. `#` at the beginning of a line
-// or after a blank starts a comment, but not in a command: the shell has comments of its own.
+// The text is UTF-8, at most 64 MiB, with LF or CRLF. `#` at the start of a line or after a blank
+// starts a comment, but not in a command, because the shell has its own comments.
 //
-// This checks a file by itself. The store and the core check whether other tasks exist, the result
-// of an update, and cycles of conditions.
+// The functions here check a file by itself. The store and the core check whether other tasks
+// exist, the result of an update, and cycles of conditions.
 #pragma once
 
 #include "job/calendar/calendar.h"
 
-// ---- What a file says ---------------------------------------------------------
+// ---- The content of a file ----------------------------------------------------
 
 enum definition_action { DEFINITION_INSERT, DEFINITION_UPDATE, DEFINITION_DELETE };
 enum definition_type { DEFINITION_CALLABLE, DEFINITION_BUNDLE };
@@ -59,16 +59,16 @@ enum {
     DEFINITION_FILE_MAX = 64 << 20,
     DEFINITION_NAME_MAX = 255,
     DEFINITION_ACTIONS_MAX = 1 << 20,
-    DEFINITION_ERRORS_MAX = 20,  // reading stops there
+    DEFINITION_ERRORS_MAX = 20,  // parsing stops there
     DEFINITION_RETRIES_MAX = 1000,
 };
 
-// A key that is not given has its default: null, or what definition_begin() says. In an update
-// only what is given changes; an empty text takes a value away.
+// A key that is not given has its default: null, or the value set by definition_begin(). An update
+// changes only the keys that are given; an empty text removes a value.
 struct definition {
     enum definition_action action;
-    uint32_t line;   // of the file
-    uint32_t given;  // a bit for each key
+    uint32_t line;   // line in the file
+    uint32_t given;  // one bit per key
     const char *name;
     const char *command, *condition, *machine, *lane, *group;
     const char *parent;  // its bundle
@@ -77,24 +77,24 @@ struct definition {
     uint32_t priority;  // enum definition_priority
     uint32_t access;    // enum rota_access
     uint32_t cores, memory_mib, retries;
-    uint32_t overlap, catch_up;  // enums of calendar.h
+    uint32_t overlap, catch_up;  // see the enums of calendar.h
     rota_time timeout;           // 0: none
 };
 
 struct definition_error {
-    uint32_t line, column;  // from 1; a column is a character
+    uint32_t line, column;  // from 1; columns count characters
     char reason[240];
 };
 
 struct definitions {
     struct definition *items;  // in the order of the file
     uint32_t count, capacity;
-    char *text;  // the texts of the items are in here
+    char *text;  // owns the texts of the items
     struct definition_error errors[DEFINITION_ERRORS_MAX];
     uint32_t error_count;
 };
 
-// Defaults, and nothing given.
+// The defaults, with no key given.
 struct definition definition_begin(enum definition_action action, const char *name);
 
 static inline bool definition_has(const struct definition *definition, enum definition_key key)
@@ -102,24 +102,24 @@ static inline bool definition_has(const struct definition *definition, enum defi
     return definition->given >> key & 1;
 }
 
-// ---- read.c, check.c: from text ---------------------------
+// ---- read.c, check.c: parsing -----------------------------------------------
 
-// False: errors say why, and the items are worthless. Release it in either case.
+// False: `errors` says why, and the items must not be used. Release it in either case.
 bool definitions_parse(struct definitions *definitions, const char *bytes, size_t size);
 void definitions_release(struct definitions *definitions);
 
-// "FILE:12:7: reason". Returns what snprintf does.
+// Formats "FILE:12:7: reason". Returns the length like snprintf.
 int definition_error_text(const struct definition_error *error, const char *file, char *out,
                           size_t size);
 
-// ---- write.c: to text ------------------------------------------------
+// ---- write.c: formatting ----------------------------------------------------
 
-// Writes what parses as the same definition: its action, and the keys that are given. Returns the
-// length as snprintf does; -1: a text in it cannot stand on a line, such as a command of two lines.
+// Writes the action and the given keys as text that parses to the same definition. Returns the
+// length like snprintf; -1: a value does not fit on one line, such as a command of two lines.
 int definition_write(const struct definition *definition, char *out, size_t size);
 
-// ---- merge.c: updates ------------------------------------------------
+// ---- merge.c: applying updates ----------------------------------------------
 
-// Changes the fields that an update gives, and removes those it gives as empty. The texts stay
-// where they are. The result may be invalid: write it and parse it.
+// Sets the fields that the update gives, and removes those it gives as empty. The texts are not
+// copied. The result may be invalid: write it and parse it.
 void definition_merge(struct definition *into, const struct definition *update);

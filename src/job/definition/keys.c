@@ -1,4 +1,4 @@
-// keys.c - the words of a definition file, and which one was meant.
+// keys.c - the keys and actions of a definition file, and suggestions for misspelt ones.
 #include "base/base.h"
 #include "job/definition/internal.h"
 
@@ -33,7 +33,7 @@ static const struct choice catch_ups[]
 
 const struct key definition_keys[DEFINITION_KEYS] = {
     [DEFINITION_TYPE] = {"type", CHOICE(types), PLACE(type), .of_bundle = true,
-                         .refusal = "is not a type: callable or bundle"},
+                         .refusal = "is not a type (callable or bundle)"},
     [DEFINITION_COMMAND] = {"command", KEY_LINE, PLACE(command)},
     [DEFINITION_CONDITION] = {"condition", KEY_TEXT, PLACE(condition)},
     [DEFINITION_PARENT] = {"parent", KEY_NAME, PLACE(parent)},
@@ -44,7 +44,7 @@ const struct key definition_keys[DEFINITION_KEYS] = {
     [DEFINITION_LANE] = {"lane", KEY_NAME, PLACE(lane)},
     [DEFINITION_GROUP] = {"group", KEY_NAME, PLACE(group)},
     [DEFINITION_ACCESS]
-    = {"access", CHOICE(accesses), PLACE(access), .refusal = "is not an access: read or write"},
+    = {"access", CHOICE(accesses), PLACE(access), .refusal = "is not an access (read or write)"},
     [DEFINITION_CORES] = {"cores", KEY_NUMBER, PLACE(cores), .max = UINT32_MAX,
                           .refusal = "is not a number from 0 to 4294967295"},
     [DEFINITION_MEMORY]
@@ -96,7 +96,7 @@ const char *word_suggest(const char *word)
     return meant.word;
 }
 
-// ---- Where values are ------------------------------------------------------
+// ---- Access to the fields of a definition -----------------------------------
 
 const char **key_text(struct definition *definition, enum definition_key key)
 {

@@ -1,4 +1,4 @@
-// merge.c - what a definition is after an update.
+// merge.c - applies an update to a definition.
 #include "job/definition/internal.h"
 
 #include <string.h>
@@ -22,6 +22,6 @@ void definition_merge(struct definition *into, const struct definition *update)
             into->given &= ~(1u << key);
         }
     }
-    // Access is a word without a default: given and empty, it is taken away.
+    // Access has no default: giving it as empty removes it.
     if (!into->access) into->given &= ~(1u << DEFINITION_ACCESS);
 }

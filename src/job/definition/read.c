@@ -1,4 +1,4 @@
-// read.c - the lines of a definition file.
+// read.c - parses the lines of a definition file.
 #include "base/base.h"
 #include "job/definition/internal.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- Mistakes --------------------------------------------------------------
+// ---- Errors -----------------------------------------------------------------
 
 static void place_count(const struct reader *reader, size_t offset, struct definition_error *error)
 {
@@ -103,7 +103,7 @@ static struct definition *definition_add(struct reader *reader, const char *plac
     }
     if (!ARRAY_MORE_RAW(&memory_heap, definitions->items, definitions->count,
                         definitions->capacity)) {
-        reader_refuse(reader, place, "there is no memory for it");
+        reader_refuse(reader, place, "out of memory");
         return NULL;
     }
     return &definitions->items[definitions->count++];
@@ -127,12 +127,12 @@ static void action_read(struct reader *reader, enum definition_action action, co
     if (fault) reader_refuse(reader, name, "%s %s", text_quote(name).text, fault);
 }
 
-// A misspelt action is an action all the same, or its keys would belong to the one before.
+// A misspelt action still starts a definition; otherwise its keys would belong to the one before.
 static void word_refuse(struct reader *reader, const char *word, const char *value)
 {
     const char *meant = word_suggest(word);
     reader_refuse(reader, word, "unknown key %s%s%s%s", text_quote(word).text,
-                  meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+                  meant ? " (did you mean " : "", meant ? meant : "", meant ? "?)" : "");
     int action = meant ? action_find(meant) : -1;
     if (action >= 0) action_read(reader, (enum definition_action)action, value);
 }
@@ -142,11 +142,11 @@ static void key_read(struct reader *reader, const char *word, enum definition_ke
 {
     struct definition *definition = definition_last(reader);
     if (!definition) {
-        reader_refuse(reader, word, "%s stands before the first action", word);
+        reader_refuse(reader, word, "%s before the first action", word);
         return;
     }
     if (definition_has(definition, key)) {
-        reader_refuse(reader, word, "%s is there already", word);
+        reader_refuse(reader, word, "duplicate key %s", word);
         return;
     }
     definition->given |= 1u << key;
@@ -157,7 +157,7 @@ static void key_read(struct reader *reader, const char *word, enum definition_ke
     if (fault) reader_refuse(reader, value, "%s %s", text_quote(value).text, fault);
 }
 
-// One line, ended by a zero: "word: value", or nothing but blanks and a comment.
+// One line, ended by a zero: "word: value", or only blanks and a comment.
 static void line_read(struct reader *reader, char *line)
 {
     while (is_blank(*line)) line++;
@@ -201,7 +201,7 @@ static void lines_read(struct reader *reader, char *text, char *end)
         const char *fault = text_fault(line, (size_t)(last - line));
         reader->line++;
         if (fault)
-            reader_refuse(reader, fault, "a byte that is no printable UTF-8");
+            reader_refuse(reader, fault, "not printable UTF-8");
         else
             line_read(reader, line);
     }
@@ -211,7 +211,7 @@ static void lines_read(struct reader *reader, char *text, char *end)
 
 bool definitions_parse(struct definitions *definitions, const char *bytes, size_t size)
 {
-    static const char mark[] = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+    static const char mark[] = "\xef\xbb\xbf";  // a byte order mark, which some editors write
     memset(definitions, 0, sizeof *definitions);
     if (size >= 3 && memcmp(bytes, mark, 3) == 0) {
         bytes += 3;
@@ -219,12 +219,12 @@ bool definitions_parse(struct definitions *definitions, const char *bytes, size_
     }
     struct reader reader = {.definitions = definitions, .bytes = bytes, .size = size};
     if (size > DEFINITION_FILE_MAX) {
-        reader_refuse(&reader, NULL, "the file has more than 64 MiB");
+        reader_refuse(&reader, NULL, "the file is larger than 64 MiB");
         return false;
     }
     definitions->text = malloc(size + 1);
     if (!definitions->text) {
-        reader_refuse(&reader, NULL, "there is no memory for it");
+        reader_refuse(&reader, NULL, "out of memory");
         return false;
     }
     if (size) memcpy(definitions->text, bytes, size);

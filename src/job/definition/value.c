@@ -1,4 +1,4 @@
-// value.c - numbers, sizes, times and words, from text and to text.
+// value.c - parses and formats numbers, sizes, times and choices.
 #include "job/definition/internal.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@ struct unit {
     uint64_t value;
 };
 
-// The largest first, so that writing finds the shortest form.
+// Sorted from large to small, so that values are written in their shortest form.
 static const struct unit time_units[] = {
     {"d", 86400000000}, {"h", 3600000000}, {"m", 60000000}, {"s", 1000000},
     {"ms", 1000},       {"us", 1},         {NULL, 0},
@@ -20,9 +20,9 @@ static const struct unit size_units[] = {
 };
 static const uint64_t mib = 1 << 20;
 
-// ---- From text -------------------------------------------------------------
+// ---- Parsing ----------------------------------------------------------------
 
-// Digits; what follows them is left in `rest`.
+// Parses digits; `rest` is the text after them.
 static bool digits_read(const char *text, uint64_t max, uint64_t *number, const char **rest)
 {
     *number = 0;
@@ -92,9 +92,9 @@ static bool figure_read(struct definition *definition, enum definition_key key, 
 const char *name_fault(const char *name)
 {
     size_t length = strlen(name);
-    if (length == 0) return "is not a name: it is empty";
-    if (length > DEFINITION_NAME_MAX) return "is not a name: it has more than 255 bytes";
-    if (name[strcspn(name, " \t()&|")]) return "is not a name: it has a blank or one of ( ) & |";
+    if (length == 0) return "is not a name (it is empty)";
+    if (length > DEFINITION_NAME_MAX) return "is not a name (more than 255 bytes)";
+    if (name[strcspn(name, " \t()&|")]) return "is not a name (blanks and ( ) & | are not allowed)";
     return NULL;
 }
 
@@ -108,7 +108,7 @@ const char *value_read(struct definition *definition, enum definition_key key, c
     return !*text || figure_read(definition, key, text) ? NULL : about->refusal;
 }
 
-// ---- To text ---------------------------------------------------------------
+// ---- Formatting -------------------------------------------------------------
 
 static void quantity_write(uint64_t quantity, const struct unit *unit, char *out, size_t size)
 {

@@ -1,4 +1,4 @@
-// write.c - a definition as text that parses as the same definition.
+// write.c - formats a definition as text that parses to the same definition.
 #include "job/definition/internal.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool has_comment(const char *text)
     return false;
 }
 
-// Whether reading the line gives back this very text.
+// Whether parsing the line gives this text back.
 static bool text_fits(const char *text, enum key_kind kind)
 {
     size_t length = strlen(text);

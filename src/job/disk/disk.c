@@ -1,4 +1,4 @@
-// disk.c - job files on a disk, and names of others that a glob finds there.
+// disk.c - reads job files from disk and expands globs.
 #define _GNU_SOURCE
 #include "job/file/internal.h"
 
@@ -23,7 +23,7 @@ static bool fail(struct jobfile *file, const char *reason)
 
 // ---- Bytes -----------------------------------------------------------------
 
-// Reads to the end, whatever was said about the size; at most a byte more than is allowed.
+// Reads to the end, because the size may change meanwhile; at most one byte more than is allowed.
 static bool bytes_read(struct jobfile *file, int handle, struct bytes *bytes)
 {
     for (;;) {
@@ -34,20 +34,20 @@ static bool bytes_read(struct jobfile *file, int handle, struct bytes *bytes)
         if (got < 0) return fail(file, strerror(errno));
         if (got == 0) return true;
         bytes->count += (uint32_t)got;
-        if (bytes->count > JOBFILE_SIZE_MAX) return fail(file, "the file has more than 256 MiB");
+        if (bytes->count > JOBFILE_SIZE_MAX) return fail(file, "the file is larger than 256 MiB");
     }
 }
 
-// Reading a pipe or a device may never end, and opening a pipe without a writer blocks.
+// Refuses pipes and devices: reading one may never end, and opening a pipe without a writer blocks.
 static bool file_read(struct jobfile *file, struct bytes *bytes)
 {
     struct stat about;
     int handle = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (handle < 0) return fail(file, strerror(errno));
     bool fine = fstat(handle, &about) == 0 || fail(file, strerror(errno));
-    if (fine && !S_ISREG(about.st_mode)) fine = fail(file, "this is not a regular file");
+    if (fine && !S_ISREG(about.st_mode)) fine = fail(file, "not a regular file");
     if (fine && about.st_size > JOBFILE_SIZE_MAX)
-        fine = fail(file, "the file has more than 256 MiB");
+        fine = fail(file, "the file is larger than 256 MiB");
     fine
         = fine
           && jobfile_reserve(file, &bytes->items, &bytes->capacity, (uint32_t)about.st_size + 1, 1);
@@ -63,7 +63,7 @@ static int by_text(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-// The folder of the file before the pattern, its own stars and brackets made harmless.
+// The pattern after the folder of the file, whose own stars and brackets are escaped.
 static char *pattern_make(struct reader *reader, const char *pattern, size_t *folder_length)
 {
     const char *folder = pattern[0] == '/' ? "" : reader->file->folder;
@@ -140,7 +140,7 @@ bool jobfile_read(struct jobfile *file, const char *path)
     return fine;
 }
 
-// The nodes point into the bytes, which the caller gives back.
+// The nodes point into the bytes, which the caller frees.
 bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes)
 {
     struct bytes read = {0};

@@ -1,4 +1,4 @@
-// document.c - any JSON file as nodes that know their place in it.
+// document.c - a JSON file as nodes that know their line and column.
 #include "job/disk/document.h"
 #include "job/file/internal.h"
 
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Nothing has been done yet when a file is read, so there is nothing to save.
+// A file is read before anything is done, so there is nothing to save when memory runs out.
 static void *must(void *memory)
 {
     if (memory) return memory;
-    fputs("rota: there is no memory for the file\n", stderr);
+    fputs("rota: out of memory while reading a file\n", stderr);
     exit(2);
 }
 
@@ -149,7 +149,7 @@ double document_number(struct document *document, uint32_t node, const char *wha
     double number;
     if (document_is_null(document, node) && otherwise >= least) return otherwise;
     if (node && number_read(document, node, &number) && number >= least) return number;
-    document_refuse(document, node, "%s must be a number from %g on", what, least);
+    document_refuse(document, node, "%s must be a number, at least %g", what, least);
     return least;
 }
 

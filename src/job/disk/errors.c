@@ -10,6 +10,6 @@ void jobfile_errors_write(const struct jobfile *file, FILE *out)
         fprintf(out, ": %s\n", error->reason);
     }
     if (file->error_count == JOBFILE_ERRORS_MAX)
-        fprintf(out, "%s: and perhaps more; only the first %d are listed\n", file->path,
+        fprintf(out, "%s: too many errors; only the first %d are listed\n", file->path,
                 JOBFILE_ERRORS_MAX);
 }

@@ -1,13 +1,12 @@
-// command.c - a command line as words for exec, where a shell would do nothing else with it.
+// command.c - splits a command line into the arguments of exec if no shell is needed.
 //
-// A shell doubles what a short command costs. So a line is split here when it is certain that sh
-// would come to the same words, and a program of that name does the same as what sh has built in.
+// A shell doubles the cost of a short command. So a line is split here if it is certain that sh
+// would produce the same arguments, and that no builtin of sh with that name behaves differently.
 #include "job/file/internal.h"
 
 #include <string.h>
 
-// Words that mean something to sh itself, in POSIX, dash or bash; also those for which a program
-// exists that behaves otherwise.
+// Keywords and builtins of sh in POSIX, dash or bash that no program replaces.
 static const char *const shell_words[] = {
     ".",      ":",       "alias",    "bg",      "bind",      "break",    "builtin", "caller",
     "case",   "cd",      "chdir",    "command", "compgen",   "complete", "compopt", "continue",
@@ -27,7 +26,7 @@ static bool is_plain(char c)
     return letter || (c >= '+' && c <= ':') || c == '_' || c == '@' || c == '%' || c == '=';
 }
 
-// Behind the quote at the text; null: there is something in it that sh would look at.
+// The text after the quoted part at `text`. Null: it contains something that sh would expand.
 static const char *quote_end(const char *text)
 {
     char quote = *text++;
@@ -36,7 +35,7 @@ static const char *quote_end(const char *text)
     return text + 1;
 }
 
-// The end of the word at the text, its length without quotes in `length`; null: ask a shell.
+// The end of the word at `text`; `length` is its length without quotes. Null: a shell is needed.
 static const char *word_end(const char *text, size_t *length)
 {
     *length = 0;
@@ -71,8 +70,8 @@ static void word_copy(const char *text, const char *end, char *out)
     }
 }
 
-// How many words there are and how long they are together; false: ask a shell. A line's end may
-// only stand at the end.
+// Counts the words and their total size. False: a shell is needed, also for a newline before the
+// end.
 static bool words_count(const char *text, uint32_t *count, size_t *size)
 {
     size_t length;
@@ -88,7 +87,7 @@ static bool words_count(const char *text, uint32_t *count, size_t *size)
     }
 }
 
-// Commands that sh has built in need sh; but echo without options or escapes is like the program.
+// Builtins of sh need sh. But echo without options or escapes behaves like the program echo.
 static bool words_need_shell(char *const *words)
 {
     if (!*words[0] || strchr(words[0], '=')) return true;
@@ -137,7 +136,7 @@ void command_split(struct jobfile *file, struct jobfile_task *task, const char *
     task->argv[2] = line;
 }
 
-// ---- For people --------------------------------------------------------------
+// ---- Commands as text --------------------------------------------------------
 
 static bool word_is_plain(const char *word)
 {
@@ -146,7 +145,7 @@ static bool word_is_plain(const char *word)
     return *word && !*at;
 }
 
-// In single quotes, a quote as '\''. Returns the length; nowhere to write to: it only counts.
+// In single quotes, with a quote as '\''. Returns the length; a null `out` only computes it.
 static size_t word_write(const char *word, char *out)
 {
     size_t length = 0;

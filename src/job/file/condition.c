@@ -1,4 +1,4 @@
-// condition.c - start conditions: names become numbers, and needed bundles become su(bundle).
+// condition.c - resolves start conditions: names to task numbers, and needed bundles to su(bundle).
 #include "job/file/internal.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct clause_room {
     uint32_t lengths[CLAUSES_MAX];
 };
 
-// Places inside the text are known only if the file has the text without escapes.
+// The column inside the text is known only if the file contains the text without escapes.
 static struct jobfile_place place_inside(const struct reader *reader, const struct named *condition,
                                          const char *text, const char *at)
 {
@@ -34,16 +34,16 @@ static void name_resolve(struct reader *reader, const struct named *condition, c
     struct jobfile_place place = place_inside(reader, condition, text, room->names[clause]);
     uint32_t number = table_find(&reader->names, name);
     if (!number)
-        refuse_at(reader->file, place, "there is no task %s%s", QUOTED(name),
+        refuse_at(reader->file, place, "no such task: %s%s", QUOTED(name),
                   suggestion_text(reader, name));
     else if (number & FAMILY)
-        refuse_at(reader->file, place, "%s stands for many tasks; put them into a bundle",
+        refuse_at(reader->file, place, "%s is a group of tasks; put them into a bundle",
                   QUOTED(name));
     else
         room->clauses[clause].task.task = number;
 }
 
-// Returns how many clauses there are; none: also after a mistake.
+// Returns the number of clauses; 0 after an error.
 static uint32_t clauses_read(struct reader *reader, const struct named *condition,
                              struct clause_room *room)
 {

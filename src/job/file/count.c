@@ -1,4 +1,4 @@
-// count.c - how many lines of each kind a submission has.
+// count.c - counts the list items of a submission.
 #include "job/file/jobfile.h"
 
 struct jobfile_counts jobfile_counts(const struct jobfile *file)

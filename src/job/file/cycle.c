@@ -1,4 +1,4 @@
-// cycle.c - whether tasks wait for each other in a circle, and which.
+// cycle.c - finds tasks that wait for each other in a cycle.
 #include "job/file/internal.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@ enum { NAMES_MAX = 150 };
 
 struct search {
     const struct jobfile *file;
-    uint32_t *older;  // by task: the one before it in a lane that keeps submit order, plus one
-    uint32_t *next;   // by task: 0 not seen, DONE, or where the search resumes
+    uint32_t *older;  // by task: the one before it in a lane with submit order, plus one
+    uint32_t *next;   // by task: 0 not visited, DONE, or where the search resumes
     uint32_t *path;
     uint32_t height;
 };
@@ -36,7 +36,7 @@ uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *o
     return 0;
 }
 
-// The order of such a lane is the order of the file, so each waits for the one before.
+// Such a lane admits tasks in the order of the file, so each one waits for the one before it.
 static bool lanes_order(struct search *search)
 {
     const struct jobfile *file = search->file;
@@ -52,7 +52,7 @@ static bool lanes_order(struct search *search)
     return true;
 }
 
-// The next task that this one waits for; the lane comes last.
+// The next task that this one waits for. The lane comes last.
 static bool step(struct search *search, uint32_t task, uint32_t *other)
 {
     uint32_t at = search->next[task] - 1;
@@ -85,7 +85,7 @@ static void cycle_say(struct search *search, uint32_t task)
     refuse_at(file, file->tasks[task].place, "a cycle: %s", text);
 }
 
-// Goes down from a task; true: it came back to one that it came from.
+// Searches depth-first from a task. True: it reached a task that is already on the path.
 static bool walk(struct search *search, uint32_t start)
 {
     uint32_t other;

@@ -1,4 +1,4 @@
-// data.c - what a task reads and makes: in, out, keep, stdin.
+// data.c - the data of a task: in, out, keep, stdin.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ enum { PATH_LENGTH_MAX = 4095 };
 
 // ---- Paths -----------------------------------------------------------------
 
-// Most paths are. False: perhaps not.
+// A quick check: false means that the path may need cleaning.
 static bool is_clean(const char *path)
 {
     const char *at = path;
@@ -15,30 +15,30 @@ static bool is_clean(const char *path)
     return !*at && *path && *path != '/' && *path != '.' && at - path <= JOBFILE_NAME_MAX;
 }
 
-// The path without ".", doubled and last slashes. `fault` says why it cannot be the name of
-// something in the folder of a task; null: it can.
+// The path without ".", doubled or trailing slashes. `fault` says why it cannot name a file in the
+// folder of a task; null: it can.
 static const char *path_clean(struct reader *reader, const char *path, const char **fault)
 {
     *fault = NULL;
     if (is_clean(path)) return path;
     char *clean = jobfile_take(reader->file, strlen(path) + 1), *out = clean;
-    *fault = "takes more memory than there is";
+    *fault = "is too long (out of memory)";
     if (!clean) return path;
     *fault = path[0] == '/' ? "is not relative" : NULL;
     while (*path) {
         size_t length = strcspn(path, "/");
         bool skipped = length == 0 || (length == 1 && *path == '.');
-        if (length == 2 && memcmp(path, "..", 2) == 0) *fault = "has .. in it";
+        if (length == 2 && memcmp(path, "..", 2) == 0) *fault = "contains ..";
         if (length > JOBFILE_NAME_MAX) *fault = "has a part of more than 255 bytes";
         if (!skipped && out > clean) *out++ = '/';
         if (!skipped) memcpy(out, path, length);
         if (!skipped) out += length;
         path += length + (path[length] == '/');
     }
-    if (!*clean) *fault = "is no name";
+    if (!*clean) *fault = "is empty";
     if (out - clean > PATH_LENGTH_MAX) *fault = "has more than 4095 bytes";
     for (const char *at = clean; *at; at++)
-        if ((uint8_t)*at < 0x20 || *at == 0x7f) *fault = "has a control character in it";
+        if ((uint8_t)*at < 0x20 || *at == 0x7f) *fault = "contains a control character";
     return clean;
 }
 
@@ -56,7 +56,7 @@ static bool input_fill(struct reader *reader, uint32_t node, uint32_t name_node,
     const char *fault, *path = node_filled(reader, path_node, "a path in in");
     if (!path) return false;
     const char *clean = path_clean(reader, path, &fault);
-    input->path = fault ? path : clean;  // files of the user may be anywhere
+    input->path = fault ? path : clean;  // the user's files may be anywhere
     input->name = fault ? last_part(path) : clean;
     if (name_node && !(input->name = node_filled(reader, name_node, "a name in in"))) return false;
     const char *name = path_clean(reader, input->name, &fault);
@@ -89,7 +89,7 @@ void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t
         struct jobfile_input *input = &task->inputs[task->input_count];
         if (!input_item_read(reader, item, input)) continue;
         if (table_put(reader->file, &seen, input->name, 1))
-            reject(reader, item, "two inputs are called %s", QUOTED(input->name));
+            reject(reader, item, "duplicate input %s", QUOTED(input->name));
         else
             task->input_count++;
     }
@@ -136,7 +136,7 @@ static void output_add(struct reader *reader, struct jobfile_task *task, uint32_
     uint32_t known = table_put(reader->file, &reader->outputs, name, reader->made_count + 1);
     if (known) {
         const struct jobfile_task *other = &file->tasks[reader->made[known - 1].task];
-        reject(reader, node, "%s is an output of %s already, in line %u", QUOTED(name),
+        reject(reader, node, "%s is already an output of %s, in line %u", QUOTED(name),
                QUOTED(other->name), other->place.line);
         return;
     }
@@ -155,7 +155,7 @@ void task_outputs_read(struct reader *reader, struct jobfile_task *task, uint32_
             output_add(reader, task, item);
 }
 
-// ---- Keeping ---------------------------------------------------------------
+// ---- Kept outputs -----------------------------------------------------------
 
 static void kept_find(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
@@ -166,7 +166,7 @@ static void kept_find(struct reader *reader, struct jobfile_task *task, uint32_t
     if (made && &reader->file->tasks[made->task] == task)
         task->outputs[made->output].keep = true;
     else
-        reject(reader, node, "keep names %s, which is no output of the task", QUOTED(text));
+        reject(reader, node, "keep lists %s, which is not an output of the task", QUOTED(text));
 }
 
 void task_keep_read(struct reader *reader, struct jobfile_task *task, uint32_t node)

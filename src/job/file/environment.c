@@ -1,4 +1,4 @@
-// environment.c - the environment of a task: its own and that of the defaults, by name.
+// environment.c - the environment of a task: its own variables and the defaults, sorted by name.
 #include "job/file/internal.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static bool entry_read(struct reader *reader, uint32_t key, struct entry *entry)
     const char *name = node_filled(reader, key, "a name in env");
     if (!name) return false;
     if (strchr(name, '=')) {
-        reject(reader, key, "a name in env has a = in it: %s", QUOTED(name));
+        reject(reader, key, "a name in env contains =: %s", QUOTED(name));
         return false;
     }
     const char *value = node_text(reader, reader->tree.nodes[key].next, "a value in env");
@@ -48,7 +48,7 @@ static bool entry_read(struct reader *reader, uint32_t key, struct entry *entry)
     return true;
 }
 
-// Returns how many entries there are now.
+// Returns the number of entries so far.
 static uint32_t map_read(struct reader *reader, uint32_t node, struct entry *entries,
                          uint32_t count)
 {
@@ -76,7 +76,7 @@ static void entries_keep(struct reader *reader, struct jobfile_task *task,
     for (uint32_t i = 0; i < count; i++) {
         if (i && same_name(&entries[i - 1], &entries[i])) {
             if (entries[i - 1].is_default == entries[i].is_default)
-                reject(reader, entries[i].node, "env has the same name twice");
+                reject(reader, entries[i].node, "duplicate name in env");
         } else {
             task->env[task->env_count++] = entries[i].text;
         }
@@ -100,7 +100,7 @@ static void both_read(struct reader *reader, struct jobfile_task *task, const st
     free(entries);
 }
 
-// Most tasks have the environment of the defaults and share it.
+// Most tasks have only the default environment and share it.
 void task_environment_read(struct reader *reader, struct jobfile_task *task,
                            const struct draft *draft)
 {

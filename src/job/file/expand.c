@@ -1,4 +1,4 @@
-// expand.c - one task of the file becomes many: foreach and matrix.
+// expand.c - expands foreach and matrix: one task of the file becomes many.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ struct axes {
     uint32_t count;
 };
 
-// ---- What goes through it ------------------------------------------------------
+// ---- The values to iterate over ------------------------------------------------
 
 static bool list_read(struct reader *reader, uint32_t node, const char *what, struct axis *axis)
 {
@@ -42,10 +42,10 @@ static bool glob_read(struct reader *reader, uint32_t node, struct axis *axis)
     uint32_t field = 0;
     if (!node_fields(reader, node, "foreach", words, 1, &field)) return false;
     const char *pattern = field ? node_filled(reader, field, "glob") : NULL;
-    if (!field) reject(reader, node, "foreach is neither a list nor {glob: ...}");
+    if (!field) reject(reader, node, "foreach must be a list or {glob: ...}");
     if (!pattern) return false;
     if (!reader->glob) {
-        reject(reader, field, "a glob has no folder to look in here");
+        reject(reader, field, "a glob needs a job file on disk");
         return false;
     }
     reader->file->has_globs = true;
@@ -71,9 +71,9 @@ static bool axis_read(struct reader *reader, uint32_t key, struct axes *axes)
     if (!name) return false;
     if (axes->count == AXES_MAX || !is_word(name) || !axis_is_new(axes, name)) {
         reject(reader, key,
-               axes->count == AXES_MAX ? "%s is one key too many for a matrix"
+               axes->count == AXES_MAX ? "too many keys in matrix, at %s"
                : !is_word(name)        ? "%s is not a word of letters, digits and _"
-                                       : "%s is bound already",
+                                       : "%s is already used",
                QUOTED(name));
         return false;
     }
@@ -88,7 +88,7 @@ static bool matrix_read(struct reader *reader, uint32_t node, struct axes *axes)
 {
     const struct node *nodes = reader->tree.nodes;
     if (nodes[node].kind != NODE_MAP || !nodes[node].length) {
-        reject(reader, node, "matrix is not a mapping of lists");
+        reject(reader, node, "matrix must be a mapping of lists");
         return false;
     }
     for (uint32_t key = node_first(&reader->tree, node); key; key = nodes[nodes[key].next].next)
@@ -100,7 +100,7 @@ static bool axes_read(struct reader *reader, const struct draft *draft, struct a
 {
     uint32_t foreach = draft->fields[KEY_FOREACH], matrix = draft->fields[KEY_MATRIX];
     if (foreach && matrix) {
-        reject(reader, foreach, "foreach beside matrix; a matrix can have one more key");
+        reject(reader, foreach, "foreach cannot be combined with matrix; add a key to matrix");
         return false;
     }
     if (matrix) return matrix_read(reader, matrix, axes);
@@ -111,7 +111,7 @@ static bool axes_read(struct reader *reader, const struct draft *draft, struct a
     return list_read(reader, foreach, "foreach", &axes->items[0]);
 }
 
-// ---- Making them -----------------------------------------------------------
+// ---- Creating the tasks -----------------------------------------------------
 
 static void axes_bind(const struct axes *axes, struct binding *bindings, const char *index)
 {
@@ -122,7 +122,7 @@ static void axes_bind(const struct axes *axes, struct binding *bindings, const c
     bindings[axes->count] = (struct binding){"index", index};
 }
 
-// The last key goes round first.
+// The last key changes fastest.
 static void axes_step(struct axes *axes)
 {
     for (uint32_t i = axes->count; i-- > 0;) {
@@ -151,7 +151,7 @@ static const char *name_make(struct reader *reader, uint32_t node, const char *i
     return name;
 }
 
-// False: another task has the name of the group. Tasks that are made later join the group then.
+// False: another task has the name of the group. Tasks created later join the group.
 static bool family_add(struct reader *reader, uint32_t node)
 {
     const struct node *value = &reader->tree.nodes[node];
@@ -159,7 +159,7 @@ static bool family_add(struct reader *reader, uint32_t node)
     if (!base) return false;
     if (!*base) return true;
     if (table_put(reader->file, &reader->names, base, FAMILY | reader->family_count)) {
-        reject(reader, node, "%s, which would stand for all of these, is a name already",
+        reject(reader, node, "the group name %s is already the name of a task",
                QUOTED(base));
         return false;
     }
@@ -175,7 +175,7 @@ static void member_add(struct reader *reader, struct family *family)
     family->count++;
 }
 
-// The family is the last one, or none when nothing is left of the name.
+// `family` is the last group, or none if nothing is left of the name without its template parts.
 static void all_make(struct reader *reader, const struct draft *draft, struct axes *axes,
                      uint32_t count, uint32_t family)
 {
@@ -198,7 +198,7 @@ void task_expand(struct reader *reader, const struct draft *draft)
     struct axes axes = {0};
     uint32_t name = draft->fields[KEY_NAME];
     if (reader->tree.nodes[name].kind != NODE_TEXT) {
-        reject(reader, name, "the name of a task is not a text");
+        reject(reader, name, "the name of a task is not a string");
         return;
     }
     if (!axes_read(reader, draft, &axes)) return;

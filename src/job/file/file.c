@@ -1,4 +1,4 @@
-// file.c - a file in memory, from its bytes to tasks.
+// file.c - parses a job file in memory.
 #include "job/file/internal.h"
 
 #include <stdlib.h>
@@ -27,12 +27,12 @@ bool file_tree_read(struct reader *reader, enum jobfile_format format, char *byt
         size -= 3;
     }
     if (!tree_init(&reader->tree, reader->file, size)) return false;
-    if (!bytes[strspn(bytes, " \t\r\n")]) return true;  // an empty file is told about later
+    if (!bytes[strspn(bytes, " \t\r\n")]) return true;  // an empty file is reported later
     return format == JOBFILE_YAML ? yaml_read(reader, bytes, size)
                                   : json_read(reader, bytes, size, format);
 }
 
-// Names can only be looked up, and cycles searched for, when everything before was understood.
+// Names are resolved and cycles searched only if everything before was valid.
 bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size)
 {
     struct jobfile *file = reader->file;
@@ -65,7 +65,7 @@ bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format f
     struct reader reader = {.file = file};
     if (!file_begin(file, path)) return false;
     if (size > JOBFILE_SIZE_MAX) {
-        refuse_at(file, (struct jobfile_place){0}, "the file has more than 256 MiB");
+        refuse_at(file, (struct jobfile_place){0}, "the file is larger than 256 MiB");
         return false;
     }
     char *copy = NULL;

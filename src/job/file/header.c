@@ -1,4 +1,4 @@
-// header.c - the top of a job file: what holds for all tasks.
+// header.c - the top level of a job file, which applies to all tasks.
 #include "job/file/internal.h"
 
 #include <stddef.h>
@@ -41,14 +41,14 @@ static void lane_read(struct reader *reader, uint32_t key, uint32_t node)
     const char *name = node_filled(reader, key, "the name of a lane");
     if (!name || !node_name_check(reader, key, name, "lane")) return;
     if (table_put(file, &reader->lanes, name, file->lane_count + 1)) {
-        reject(reader, key, "there is a lane %s already", QUOTED(name));
+        reject(reader, key, "duplicate lane %s", QUOTED(name));
         return;
     }
     struct jobfile_lane *lane = ARRAY_ADD(file, file->lanes, file->lane_count, file->lane_capacity);
     if (!lane) return;
     *lane = (struct jobfile_lane){.name = name};
     const struct node *value = &reader->tree.nodes[node];
-    if (value->kind == NODE_TEXT && !value->length) return;  // a lane as it is by itself
+    if (value->kind == NODE_TEXT && !value->length) return;  // a lane with default options
     if (!node_fields(reader, node, "a lane", words, 2, fields)) return;
     if (fields[0] && node_choice(reader, fields[0], "order", orders, 2, &order))
         lane->submit_order = order == 1;
@@ -59,7 +59,7 @@ static void lanes_read(struct reader *reader, uint32_t node)
 {
     const struct node *nodes = reader->tree.nodes;
     if (nodes[node].kind != NODE_MAP) {
-        reject(reader, node, "lanes is not a mapping; expected NAME: {order: ..., strict: ...}");
+        reject(reader, node, "lanes must be a mapping, NAME: {order: ..., strict: ...}");
         return;
     }
     for (uint32_t key = node_first(&reader->tree, node); key; key = nodes[nodes[key].next].next)
@@ -104,8 +104,8 @@ void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
     const struct node *nodes = reader->tree.nodes;
     bool map = nodes[node].kind == NODE_MAP;
     if (nodes[node].kind == NODE_TEXT || !nodes[node].length) {
-        const char *fault = nodes[node].length ? "tasks is a text; expected a mapping or a list"
-                                               : "there are no tasks";
+        const char *fault = nodes[node].length ? "tasks must be a mapping or a list"
+                                               : "tasks is empty";
         reject(reader, node, "%s", fault);
         return;
     }
@@ -117,7 +117,7 @@ void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
     }
 }
 
-// ---- The whole -------------------------------------------------------------
+// ---- The file ---------------------------------------------------------------
 
 static void fields_take(struct reader *reader, const uint32_t *fields)
 {
@@ -149,7 +149,7 @@ static bool key_is(const struct tree *tree, uint32_t key, const char *word)
            && memcmp(tree->text + node->text, word, node->length) == 0;
 }
 
-// Is the first line about the whole file? It has a key of the top, and nothing that a task runs.
+// Whether the first line applies to the whole file: it has a top-level key and no command.
 static bool is_header(const struct tree *tree, uint32_t node)
 {
     bool header = false;
@@ -177,7 +177,7 @@ static void lines_read(struct reader *reader, uint32_t list)
         if (tree->nodes[node].kind == NODE_MAP)
             task_read(reader, 0, node, 0);
         else
-            reject(reader, node, "a line is not an object; expected a task");
+            reject(reader, node, "expected an object with a task");
     }
 }
 

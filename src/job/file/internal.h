@@ -1,18 +1,17 @@
-// internal.h - shared by the files of jobfile.h: tree, tables, texts, mistakes.
+// internal.h - shared by the files of jobfile.h: tree, tables, values, errors.
 #pragma once
 
 #include "job/file/jobfile.h"
 
-// ---- memory.c: one arena a file, arrays that grow, names to numbers -----------------
+// ---- memory.c: one arena per file, growing arrays, hash tables of names -------------
 
-// A lack of memory needs no message of the caller: the file has it as a mistake, the last one of
-// its list, after which nothing more is read. The caller returns null or false, as after any
-// mistake.
+// If memory runs out, the file gets that as its last error and nothing more is read. The caller
+// reports nothing itself and returns null or false, as after any error.
 void jobfile_no_memory(struct jobfile *file);
 void *jobfile_take(struct jobfile *file, size_t size);  // zeroed
 char *jobfile_text(struct jobfile *file, const char *text, size_t length);
 
-// Room for one item more than there are; what is new is not zeroed.
+// Makes room for one more item; new items are not zeroed.
 bool jobfile_reserve(struct jobfile *file, void *items, uint32_t *capacity, uint32_t count,
                      size_t size);
 #define ARRAY_ADD(file, items, count, capacity)                                                    \
@@ -29,26 +28,26 @@ struct table {
 };
 
 uint32_t table_find(const struct table *table, const char *name);  // 0: none
-// Returns the value that is there already, or 0 after putting the new one, or without memory.
+// Returns the existing value. 0: the new value was stored, or memory ran out.
 uint32_t table_put(struct jobfile *file, struct table *table, const char *name, uint32_t value);
 bool table_reserve(struct jobfile *file, struct table *table, uint32_t more);
 void table_release(struct table *table);
 
-// ---- tree.c: the file as nodes, whatever it was written in --------------------------
+// ---- tree.c: the nodes of a file, independent of its format -------------------------
 
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 enum node_style {
-    NODE_PLAIN = 1,    // not in quotes, so that nothing at all means no value
-    NODE_EXACT = 2,    // the file has its text without escapes, on one line
-    NODE_SHIFTED = 4,  // and it begins after a quote
+    NODE_PLAIN = 1,    // not quoted, so that an empty text means no value
+    NODE_EXACT = 2,    // the file contains its text on one line, without escapes
+    NODE_SHIFTED = 4,  // the text begins after a quote
 };
 enum { DEPTH_MAX = 64, NODES_MAX = 32 << 20 };
 
-// Children follow their parent at once and are linked by `next`; in a mapping keys and values take
-// turns. Node 0 is nobody.
+// Children directly follow their parent and are linked by `next`; in a mapping, keys and values
+// alternate. Node 0 means none.
 struct node {
-    uint32_t text;    // where it begins
-    uint32_t length;  // of its text, or how many children
+    uint32_t text;    // offset of its text
+    uint32_t length;  // of its text, or the number of children
     uint32_t next;
     uint32_t line;
     uint32_t column : 26, kind : 2, style : 4;
@@ -67,9 +66,9 @@ struct tree {
 };
 
 bool tree_init(struct tree *tree, struct jobfile *file, size_t size);
-// 0: no memory.
+// 0: out of memory.
 uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place);
-// False: too deep, or no memory.
+// False: too deep, too many nodes, or out of memory.
 bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);
 void tree_close(struct tree *tree);
 static inline uint32_t node_first(const struct tree *tree, uint32_t node)
@@ -77,9 +76,9 @@ static inline uint32_t node_first(const struct tree *tree, uint32_t node)
     return tree->nodes[node].length && tree->nodes[node].kind != NODE_TEXT ? node + 1 : 0;
 }
 
-// ---- keys.c: the words of a job file ------------------------------------------------
+// ---- keys.c: the keys of a job file -------------------------------------------------
 
-// In the order in which they are read.
+// In the order in which they are processed.
 enum task_key {
     KEY_NAME, KEY_FOREACH, KEY_MATRIX, KEY_TASKS, KEY_RUN, KEY_NEEDS, KEY_WHEN, KEY_BUNDLE,
     KEY_LANE, KEY_GROUP, KEY_ACCESS, KEY_IN, KEY_OUT, KEY_KEEP, KEY_CPUS, KEY_MEM, KEY_MACHINE,
@@ -91,10 +90,10 @@ enum top_key {
     TOP_TASKS, TOP_KEYS
 };
 extern const char *const task_words[TASK_KEYS], *const top_words[TOP_KEYS];
-// The one of these keys that a key of another program means, such as run for command; or null.
+// The key that corresponds to a key of another program, such as run for command; or null.
 const char *key_synonym(const char *word, const char *const *words, uint32_t count);
 
-// ---- reader.c: a file while it is read, and its mistakes ----------------------------
+// ---- reader.c: the state of the parser, and errors ----------------------------------
 
 struct binding {
     const char *name, *text;
@@ -105,7 +104,7 @@ struct bindings {
     uint32_t count;
 };
 
-struct named {  // a name that could not be looked up yet
+struct named {  // a name that is resolved later
     const char *name;
     uint32_t task, node;
 };
@@ -115,7 +114,7 @@ struct named_list {
     uint32_t count, capacity;
 };
 
-struct family {  // tasks that were one in the file
+struct family {  // tasks created from one task of the file
     const char *name;
     uint32_t first, count;
 };
@@ -125,65 +124,68 @@ struct made {
 };
 
 struct reader;
-// The matches, sorted; without a match it refuses the node.
+// The matches, sorted. If there are none, the node is reported as an error.
 typedef bool glob_fn(struct reader *reader, uint32_t node, const char *pattern,
                      const char ***paths, uint32_t *count);
 
 struct reader {
     struct jobfile *file;
     struct tree tree;
-    glob_fn *glob;  // null: there is no disk to look at
+    glob_fn *glob;  // null: the job file is not on disk
     uint32_t defaults[TASK_KEYS];
     char **default_env;
     uint32_t default_env_count;
     struct bindings bound;
-    struct table names;    // a task plus one, or a family with FAMILY set
-    struct table outputs;  // a place in made[] plus one
-    struct table lanes;    // a lane
+    struct table names;    // task number + 1, or a family with FAMILY set
+    struct table outputs;  // index in made[] + 1
+    struct table lanes;    // lane number
     struct family *families;
     struct made *made;
     struct named_list needs, conditions, bundles;
-    struct clause_room *clauses;  // for one condition at a time
+    struct clause_room *clauses;  // reused for each condition
     uint32_t family_count, family_capacity, made_count, made_capacity;
 };
 enum { FAMILY = 1u << 30 };
 
 struct jobfile_place node_place(const struct reader *reader, uint32_t node);
-// Where a byte of its text stands, if that can be said.
+// The line and column of a byte of the node's text, if known; else those of the node.
 struct jobfile_place node_place_inside(const struct reader *reader, uint32_t node, uint32_t byte);
 void reject(struct reader *reader, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void refuse_at(struct jobfile *file, struct jobfile_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool reader_is_done(const struct reader *reader);  // enough mistakes, or too much of everything
+// Too many errors, too much memory, or out of memory.
+bool reader_is_done(const struct reader *reader);
 const char *suggestion(const char *word, const char *const *words, uint32_t count);
-const char *suggestion_text(struct reader *reader, const char *word);  // "", or "; did you mean x?"
+// "", or " (did you mean x?)".
+const char *suggestion_text(struct reader *reader, const char *word);
 
 struct quoted {
     char text[72];
 };
-struct quoted quoted(const char *text, size_t length);  // for people: cut, nothing odd
+struct quoted quoted(const char *text, size_t length);  // shortened, and safe to print
 #define QUOTED(word) quoted((word), strlen(word)).text
 
-// ---- file.c, disk.c: from a file to its bytes, and to tasks ---------------------------
+// ---- file.c, disk.c: from a file to a tree and to tasks -------------------------------
 
-bool file_begin(struct jobfile *file, const char *path);  // false: no memory
-// A zero follows the bytes.
+bool file_begin(struct jobfile *file, const char *path);  // false: out of memory
+// The bytes are followed by a zero.
 bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
-bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON on a disk
+bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON from disk
 
 // ---- utf8_check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
 
-// UTF-8 without control characters. False: said why.
+// Accepts UTF-8 without control characters. False: the error is reported.
 bool bytes_check(struct jobfile *file, const char *bytes, size_t size);
 bool yaml_read(struct reader *reader, const char *bytes, size_t size);
-// The tree keeps the bytes, which are changed in place.
+// The tree refers to the bytes, which are modified in place.
 bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_format format);
 
-// ---- value.c: texts and what they mean ----------------------------------------------
+// ---- value.c: the values of nodes ---------------------------------------------------
 
-// Each says what is wrong and returns false, or null; `what` is the key, for people.
+// These report an error and return false or null if the value is invalid; `what` is the key to
+// name.
 const char *node_text(struct reader *reader, uint32_t node, const char *what);
 const char *node_filled(struct reader *reader, uint32_t node, const char *what);  // not empty
 bool node_number(struct reader *reader, uint32_t node, const char *what, int64_t low, int64_t high,
@@ -192,35 +194,35 @@ bool node_flag(struct reader *reader, uint32_t node, const char *what, bool *fla
 bool node_duration(struct reader *reader, uint32_t node, const char *what, rota_time *time);
 bool node_size(struct reader *reader, uint32_t node, const char *what, uint32_t *mebibytes);
 bool node_percent(struct reader *reader, uint32_t node, const char *what, uint32_t *percent);
-// Which of the words, which are also what is said to be expected.
+// The index of the node's text in `words`, which the error message lists.
 bool node_choice(struct reader *reader, uint32_t node, const char *what, const char *const *words,
                  uint32_t count, uint32_t *choice);
-// One value for each word; what is unknown or there twice is refused. False: not a mapping.
+// Sets one value per word. Unknown and duplicate keys are errors. False: not a mapping.
 bool node_fields(struct reader *reader, uint32_t node, const char *what, const char *const *words,
                  uint32_t count, uint32_t *fields);
-// The first of the items, which are linked by `next`: those of a list, or the node itself.
+// The first item of a list, or the node itself. Items are linked by `next`.
 uint32_t node_items(const struct reader *reader, uint32_t node, uint32_t *count);
 bool node_name_check(struct reader *reader, uint32_t node, const char *name, const char *what);
 
-// ---- template.c: {{names}} ----------------------------------------------------------
+// ---- template.c: {{names}} in texts -------------------------------------------------
 
 bool template_is(const char *text, size_t length);
 const char *template_fill(struct reader *reader, uint32_t node);
-// The name without what stands in braces and the signs beside it; empty: nothing is left.
+// The name without its {{...}} and the punctuation next to it; may be empty.
 const char *template_base(struct reader *reader, const char *text, size_t length);
 
-// ---- command.c: words for exec ------------------------------------------------------
+// ---- command.c: arguments for exec --------------------------------------------------
 
 void command_split(struct jobfile *file, struct jobfile_task *task, const char *text);
-void command_join(struct jobfile *file, struct jobfile_task *task);  // argv as text for people
+void command_join(struct jobfile *file, struct jobfile_task *task);  // sets `command` from argv
 
-// ---- header.c, task.c, expand.c, data.c, environment.c: tree to tasks -------------------
+// ---- header.c, task.c, expand.c, data.c, environment.c: from a tree to tasks ------------
 
 struct draft {
-    uint32_t fields[TASK_KEYS];  // nodes; those of the task, else of the defaults
+    uint32_t fields[TASK_KEYS];  // nodes of the task's keys, or of the defaults
     uint32_t own_env, default_env;
-    uint32_t node;               // where the task stands
-    uint32_t bundle;             // the one it was written in
+    uint32_t node;               // position of the task
+    uint32_t bundle;             // the bundle that contains it
 };
 
 void top_read(struct reader *reader, enum jobfile_format format);
@@ -229,7 +231,7 @@ void task_read(struct reader *reader, uint32_t key, uint32_t node, uint32_t bund
 void defaults_read(struct reader *reader, uint32_t node);
 void task_expand(struct reader *reader, const struct draft *draft);  // foreach, matrix
 uint32_t task_make(struct reader *reader, const struct draft *draft, const char *name);
-// Makes room for a task of that name; 0: refused.
+// Adds a task of that name; 0: refused.
 uint32_t task_add(struct reader *reader, uint32_t node, const char *name);
 
 void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
@@ -239,7 +241,7 @@ void task_stdin_read(struct reader *reader, struct jobfile_task *task, uint32_t 
 void task_environment_read(struct reader *reader, struct jobfile_task *task,
                            const struct draft *draft);
 
-// ---- resolve.c, condition.c, cycle.c: between tasks ---------------------------------
+// ---- resolve.c, condition.c, cycle.c: relations between tasks -----------------------
 
 void names_resolve(struct reader *reader);
 void streams_gather(struct jobfile *file);  // stream_order.c

@@ -1,13 +1,13 @@
-// jobfile.h - job files, in YAML, JSON or JSON Lines, as plain data.
+// jobfile.h - parses job files in YAML, JSON or JSON Lines.
 //
 //     struct jobfile file;
 //     if (!jobfile_read(&file, "night.yaml")) jobfile_errors_write(&file, stderr);
 //     ...
 //     jobfile_release(&file);
 //
-// All texts end with a zero, are UTF-8 and have none inside. Tasks, lanes and outputs are named by
-// their place in the array plus one, as in the core; 0 means no task, lane or output. Where it says
-// "places in the array", they are not plus one. A lack of memory is a mistake like others.
+// All texts are UTF-8 and end with a zero. Tasks, lanes and outputs are identified by their index
+// plus one, as in the core; 0 means none. "Index" without "plus one" counts from 0. Running out of
+// memory is reported as an error of the file.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ enum {
 };
 
 struct jobfile_place {
-    uint32_t line, column;  // from 1, columns in characters; 0: the file as a whole
+    uint32_t line, column;  // from 1, columns in characters; 0: the entire file
 };
 
 struct jobfile_error {
@@ -35,7 +35,7 @@ struct jobfile_error {
     const char *reason;
 };
 
-// ---- What a task reads and makes ----------------------------------------------------
+// ---- The data of a task -------------------------------------------------------------
 
 enum jobfile_kind { JOBFILE_FILE, JOBFILE_DIRECTORY, JOBFILE_STREAM };
 
@@ -43,22 +43,23 @@ struct jobfile_output {
     const char *name;  // relative, without "..", "." and doubled slashes
     enum jobfile_kind kind;
     bool keep;
-    bool is_again;     // a stream of an output before, for another reader
-    uint32_t readers;  // of a stream
+    bool is_again;     // an additional stream of the previous output, for another reader
+    uint32_t readers;  // number of readers of a stream
 };
 
 struct jobfile_input {
-    const char *name;   // what the task sees; relative like that of an output
+    const char *name;   // relative path that the task sees
     const char *path;   // the name of an output, or a file of the user
-    uint32_t producer;  // the task that makes it; 0: the user's, relative to the folder of the file
+    // The task that makes it; 0: a file of the user, relative to the file's folder.
+    uint32_t producer;
     uint32_t output;    // outputs[output - 1] of the producer
 };
 
 struct jobfile_retries {
     uint32_t max;
-    uint32_t factor_percent;  // what the pause grows by each time; 100: stays
-    rota_time backoff;        // the first pause
-    const int32_t *codes;     // only after these exit codes; none: after any failure
+    uint32_t factor_percent;  // growth of the delay per retry; 100: constant
+    rota_time backoff;        // the first delay
+    const int32_t *codes;     // retry only after these exit codes; none: after any failure
     uint32_t code_count;
 };
 
@@ -66,18 +67,18 @@ struct jobfile_retries {
 
 struct jobfile_task {
     const char *name;
-    const char *family;       // what stands for all that were made of one; null: it was made alone
-    const char *command;      // for people
-    char **argv, **env;       // end with null; env is "NAME=VALUE", by name
+    const char *family;       // common name of the tasks expanded from one; null: not expanded
+    const char *command;      // as text
+    char **argv, **env;       // end with null; env is "NAME=VALUE", sorted by name
     const char *group, *machine, *cwd, *stdin_path;  // null: none
-    const uint32_t *needs;    // places in the array of tasks, none twice, no bundles. The maker of
-                              // its inputs is among them; streams flow meanwhile and are not.
+    const uint32_t *needs;    // indexes, no duplicates, no bundles; includes the producers of
+                              // inputs, except of streams, which are read while they run
     const uint32_t *members;  // of a bundle, likewise
     const struct rota_clause *clauses;  // `when`, and su(B) for each bundle B in `needs`
     struct jobfile_input *inputs;
     struct jobfile_output *outputs;
     struct jobfile_retries retries;
-    rota_time timeout, grace;  // 0: none; -1: not said
+    rota_time timeout, grace;  // 0: none; -1: not set
     uint32_t argc, env_count, need_count, member_count, clause_count, input_count, output_count;
     uint32_t bundle, lane;
     uint32_t stdin_input;      // inputs[stdin_input - 1] is its standard input
@@ -95,10 +96,10 @@ struct jobfile_lane {
 
 enum { JOBFILE_SCHEDULE = 7 };
 
-// Texts as they stand there, null: not said; only the calendar knows what they mean.
+// The texts of the file, null: not set. Only the calendar interprets them.
 struct jobfile_schedule {
     const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
-    struct jobfile_place places[JOBFILE_SCHEDULE];  // of those, in this order
+    struct jobfile_place places[JOBFILE_SCHEDULE];  // of the fields above, in this order
 };
 
 // ---- A file -------------------------------------------------------------------------
@@ -106,54 +107,54 @@ struct jobfile_schedule {
 struct jobfile_block;
 
 struct jobfile {
-    const char *path, *folder;  // folder: what relative paths are relative to
-    const char *name;           // null: not said
+    const char *path, *folder;  // relative paths start at `folder`
+    const char *name;           // null: not set
     struct jobfile_schedule schedule;
     enum rota_policy policy;
     enum rota_on_failure on_failure;
-    struct jobfile_task *tasks;  // bundles too
+    struct jobfile_task *tasks;  // including bundles
     struct jobfile_lane *lanes;
     uint32_t task_count, lane_count, bundle_count, need_count;
     struct jobfile_error errors[JOBFILE_ERRORS_MAX];
     uint32_t error_count;
-    bool has_globs;  // which tasks there are depends on which files there are
-    bool lacks_memory;  // that is the last of the errors
+    bool has_globs;  // the tasks depend on which files exist
+    bool lacks_memory;  // which is the last error
 
     uint32_t task_capacity, lane_capacity;
-    struct jobfile_block *memory;  // where all that is above lies
+    struct jobfile_block *memory;  // owns everything above
     uint64_t memory_size;
 };
 
-// The format follows the name: .json, .jsonl (or .ndjson), else YAML; "-" is YAML from the standard
-// input. False: there are errors. Release it in either case.
+// The suffix selects the format: .json, .jsonl (or .ndjson), otherwise YAML; "-" is YAML from
+// standard input. False: there are errors. Release it in either case.
 bool jobfile_read(struct jobfile *file, const char *path);
 void jobfile_release(struct jobfile *file);
 
-// The same from memory; foreach with a glob is refused there. The path only stands in errors.
+// The same from memory, where foreach with a glob is an error. The path is only used in messages.
 enum jobfile_format { JOBFILE_YAML, JOBFILE_JSON, JOBFILE_JSON_LINES };
 bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format format,
                    const char *bytes, size_t size);
 
-// job/disk/errors.c: "path:line:column: reason", a line each.
+// job/disk/errors.c: writes "path:line:column: reason", one per line.
 void jobfile_errors_write(const struct jobfile *file, FILE *out);
 
-// The dependencies of a task, of any kind: pass 0 first, then the return value, until it is 0.
-// `other` is a place in the array of tasks.
+// Iterates over the dependencies of a task, of any kind: pass 0 first, then the return value, until
+// it is 0. `other` is an index in `tasks`.
 uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *other);
 
-// ---- count.c: how many there are of all tasks together -----------------------------
+// ---- count.c: totals of all tasks --------------------------------------------------
 
 struct jobfile_counts {
     size_t edges, clauses, inputs, outputs;
 };
 struct jobfile_counts jobfile_counts(const struct jobfile *file);
 
-// ---- cli/show/job_json.c: as JSON ---------------------------------------------------------------
+// ---- cli/show/job_json.c: JSON output -----------------------------------------------------------
 
-void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, a task a line
+void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, one line per task
 
-// ---- cli/show/job_dot.c, cli/show/job_draw.c: what waits for what -------------------------------
+// ---- cli/show/job_dot.c, cli/show/job_draw.c: the graph of dependencies -------------------------
 
 void jobfile_dot_write(const struct jobfile *file, FILE *out);    // for Graphviz
 void jobfile_graph_write(const struct jobfile *file, FILE *out);  // as JSON
-void jobfile_draw(const struct jobfile *file, FILE *out);         // layer by layer, for people
+void jobfile_draw(const struct jobfile *file, FILE *out);         // layer by layer, as text

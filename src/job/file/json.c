@@ -1,7 +1,7 @@
-// json.c - JSON and JSON Lines to a tree. Texts stay where they are, escapes are undone in place.
+// json.c - parses JSON and JSON Lines into a tree; strings are unescaped in place.
 //
-// A library would give values without their places, and every mistake is to be found by its line
-// and column.
+// Not by a library, because libraries give values without their line and column, and error messages
+// need both.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -10,21 +10,21 @@ struct source {
     struct reader *reader;
     char *bytes;
     size_t size, at;
-    size_t counted;              // up to where the place is counted
-    struct jobfile_place place;  // of `counted`
+    size_t counted;              // how far lines and columns are counted
+    struct jobfile_place place;  // at `counted`
 };
 
-// ---- Places ----------------------------------------------------------------
+// ---- Lines and columns ------------------------------------------------------
 
 static const uint64_t each_byte = 0x0101010101010101u, each_top = 0x8080808080808080u;
 
-// A top bit for each byte that is zero, and perhaps for those above one.
+// Sets the top bit of each zero byte, and perhaps of bytes after one.
 static uint64_t zeros_in(uint64_t eight)
 {
     return (eight - each_byte) & ~eight & each_top;
 }
 
-// Eight characters of a byte each, none of which ends a line.
+// Whether eight bytes are one character each and contain no newline.
 static bool is_one_line(const char *bytes)
 {
     uint64_t eight;
@@ -32,7 +32,7 @@ static bool is_one_line(const char *bytes)
     return !((eight & each_top) | zeros_in(eight ^ each_byte * '\n'));
 }
 
-// Eight characters that stand for themselves in a string.
+// Whether eight bytes need no unescaping in a string.
 static bool is_plain(const char *bytes)
 {
     uint64_t eight;
@@ -41,7 +41,7 @@ static bool is_plain(const char *bytes)
     return !(controls | zeros_in(eight ^ each_byte * '"') | zeros_in(eight ^ each_byte * '\\'));
 }
 
-// Only ever goes forward, so that counting all places costs one pass.
+// Only moves forward, so that counting all positions takes one pass.
 static struct jobfile_place here(struct source *source, size_t at)
 {
     while (source->counted + 8 <= at && is_one_line(source->bytes + source->counted)) {
@@ -73,7 +73,7 @@ static char peek(struct source *source)
     return 0;
 }
 
-// ---- Texts -----------------------------------------------------------------
+// ---- Strings ----------------------------------------------------------------
 
 static int hex_value(char c)
 {
@@ -82,7 +82,7 @@ static int hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// Four hexadecimal digits, or -1.
+// Parses four hexadecimal digits; -1: invalid.
 static int32_t unit_read(const struct source *source, size_t at)
 {
     int32_t unit = 0;
@@ -108,19 +108,19 @@ static size_t character_write(char *out, uint32_t code)
     return length;
 }
 
-// The digits after \u, which may be two units. Null: fine.
+// Decodes the digits after \u, which may be a surrogate pair. Null: valid.
 static const char *unicode_undo(struct source *source, char *out, size_t *length)
 {
     int32_t unit = unit_read(source, source->at), low;
-    if (unit < 0) return "\\u wants four hexadecimal digits";
+    if (unit < 0) return "\\u needs four hexadecimal digits";
     source->at += 4;
-    if (!unit) return "a zero byte in a text";
+    if (!unit) return "a zero byte in a string";
     uint32_t code = (uint32_t)unit;
     if (unit >= 0xd800 && unit < 0xe000) {
         bool pair = unit < 0xdc00 && source->size - source->at >= 6
                     && memcmp(source->bytes + source->at, "\\u", 2) == 0;
         low = pair ? unit_read(source, source->at + 2) : -1;
-        if (low < 0xdc00 || low >= 0xe000) return "half of a pair of \\u is missing";
+        if (low < 0xdc00 || low >= 0xe000) return "incomplete surrogate pair after \\u";
         source->at += 6;
         code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)low - 0xdc00);
     }
@@ -134,13 +134,13 @@ static const char *escape_undo(struct source *source, char *out, size_t *length)
     char name = source->at < source->size ? source->bytes[source->at++] : 0;
     if (name == 'u') return unicode_undo(source, out, length);
     const char *found = name ? strchr(names, name) : NULL;
-    if (!found) return "an escape that JSON does not know";
+    if (!found) return "unknown escape sequence";
     *out = values[found - names];
     ++*length;
     return NULL;
 }
 
-// How many bytes until the quote, an escape or the end; nothing has to be done to them.
+// The number of bytes before the next quote, escape or the end, which need no change.
 static size_t plain_length(const struct source *source)
 {
     size_t at = source->at;
@@ -151,7 +151,7 @@ static size_t plain_length(const struct source *source)
     return at - source->at;
 }
 
-// The mistake is where the character begins; the characters after that are counted already.
+// Reports the start of the string, because the position of its end is already counted.
 static bool endless(struct source *source, uint32_t node, const char *reason)
 {
     reject(source->reader, node, "%s", reason);
@@ -168,16 +168,16 @@ static bool string_read(struct source *source)
     for (;;) {
         size_t plain = plain_length(source), at = source->at;
         source->at += plain;
-        if (!exact) {  // what is moved must be counted before
+        if (!exact) {  // count lines before bytes move
             here(source, source->at);
             memmove(source->bytes + text + length, source->bytes + at, plain);
         }
         length += plain;
-        if (source->at == source->size) return endless(source, number, "this string has no end");
+        if (source->at == source->size) return endless(source, number, "unterminated string");
         char byte = source->bytes[source->at];
         if (byte == '"') break;
-        if (byte == '\t') return wrong(source, source->at, "a tab in a string is written \\t");
-        if (byte != '\\') return endless(source, number, "this string has no end on its line");
+        if (byte == '\t') return wrong(source, source->at, "write a tab in a string as \\t");
+        if (byte != '\\') return endless(source, number, "unterminated string on this line");
         at = source->at++;
         exact = false;
         char undone[4];
@@ -209,7 +209,7 @@ static bool is_number(const char *text, size_t length)
     return digits && i == length;
 }
 
-// Numbers, true, false; null is no text at all.
+// Parses numbers, true and false; null becomes an empty text.
 static bool word_read(struct source *source)
 {
     size_t start = source->at;
@@ -237,7 +237,7 @@ static bool word_read(struct source *source)
 static bool scalar_read(struct source *source, char c)
 {
     if (source->reader->tree.count > NODES_MAX)
-        return wrong(source, source->at, "the file has too much");
+        return wrong(source, source->at, "the file has more than 33554432 values");
     return c == '"' ? string_read(source) : word_read(source);
 }
 
@@ -250,7 +250,7 @@ static bool key_read(struct source *source)
     return true;
 }
 
-// Behind a value: closes what ends here. `more` says whether another item follows.
+// After a value: closes the lists and objects that end here. `more`: another item follows.
 static bool value_end(struct source *source, uint32_t bottom, bool *more)
 {
     struct tree *tree = &source->reader->tree;
@@ -270,7 +270,7 @@ static bool value_end(struct source *source, uint32_t bottom, bool *more)
     return true;
 }
 
-// One value with all that is in it; a loop, for its depth is the file's choice.
+// Parses a value and everything in it; in a loop, because the file determines the depth.
 static bool value_read(struct source *source)
 {
     struct tree *tree = &source->reader->tree;
@@ -278,11 +278,11 @@ static bool value_read(struct source *source)
     bool more = true;
     while (more) {
         char c = peek(source);
-        if (!c) return wrong(source, source->at, "the file ends in the middle");
+        if (!c) return wrong(source, source->at, "unexpected end of file");
         if (c == '{' || c == '[') {
             size_t at = source->at++;
             if (!tree_open(tree, c == '{' ? NODE_MAP : NODE_LIST, here(source, at)))
-                return wrong(source, at, "more than 64 levels inside each other");
+                return wrong(source, at, "more than 64 nested levels");
             if (peek(source) == (c == '{' ? '}' : ']')) {
                 source->at++;
                 tree_close(tree);

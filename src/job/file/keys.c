@@ -1,4 +1,4 @@
-// keys.c - the words of a job file.
+// keys.c - the keys of a job file.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ const char *const top_words[TOP_KEYS] = {
     [TOP_POLICY] = "policy",     [TOP_TASKS] = "tasks",
 };
 
-// Keys of similar programs. The texts are part of the table, so that the loader has no pointers to
-// adjust.
+// Keys of similar programs. The strings are part of the table, so that the loader has no pointers
+// to relocate.
 static const struct {
     char word[20], key[10];
 } synonyms[] = {

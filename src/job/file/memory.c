@@ -1,4 +1,4 @@
-// memory.c - one arena a file, arrays that grow, and names to numbers.
+// memory.c - one arena per file, growing arrays, and hash tables of names.
 #include "job/file/internal.h"
 #include "base/base.h"
 
@@ -13,11 +13,11 @@ struct jobfile_block {
     char bytes[];
 };
 
-// Said once, and instead of all that would only follow from it.
+// Reported once, in place of all errors that would only follow from it.
 void jobfile_no_memory(struct jobfile *file)
 {
     if (!file->lacks_memory && file->error_count < JOBFILE_ERRORS_MAX)
-        file->errors[file->error_count++].reason = "there is no memory for it";
+        file->errors[file->error_count++].reason = "out of memory";
     file->lacks_memory = true;
 }
 
@@ -25,7 +25,7 @@ void jobfile_no_memory(struct jobfile *file)
 
 static bool block_add(struct jobfile *file, size_t size)
 {
-    size_t usual = file->memory ? BLOCK : FIRST_BLOCK;  // most files are short
+    size_t usual = file->memory ? BLOCK : FIRST_BLOCK;  // most files are small
     size_t room = size > usual ? size : usual;
     struct jobfile_block *block = malloc(sizeof *block + room);
     if (!block) {

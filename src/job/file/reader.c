@@ -1,4 +1,4 @@
-// reader.c - mistakes, where they are, and what was probably meant.
+// reader.c - errors, their positions, and suggestions for misspelt names.
 #define _GNU_SOURCE
 #include "base/base.h"
 #include "job/file/internal.h"
@@ -9,7 +9,7 @@
 enum { REASON_MAX = 16 << 10, NAMES_LOOKED_AT = 20000 };
 static const uint64_t memory_max = 2ull << 30;
 
-// ---- Places ----------------------------------------------------------------
+// ---- Positions --------------------------------------------------------------
 
 struct jobfile_place node_place(const struct reader *reader, uint32_t node)
 {
@@ -29,10 +29,10 @@ struct jobfile_place node_place_inside(const struct reader *reader, uint32_t nod
     return place;
 }
 
-// ---- Mistakes --------------------------------------------------------------
+// ---- Errors -----------------------------------------------------------------
 
-// How many of the bytes at the text would do something to a terminal instead of being shown:
-// controls, and characters that turn the direction of what follows or take no room.
+// The number of leading bytes that would affect a terminal instead of being shown: control
+// characters, and characters that change the direction of text or have no width.
 static size_t odd_length(const char *text)
 {
     const uint8_t *byte = (const uint8_t *)text;
@@ -102,12 +102,12 @@ bool reader_is_done(const struct reader *reader)
 {
     struct jobfile *file = reader->file;
     if (file->memory_size > memory_max)
-        refuse_at(file, (struct jobfile_place){0}, "the tasks take more than 2 GiB of memory");
+        refuse_at(file, (struct jobfile_place){0}, "the tasks need more than 2 GiB of memory");
     return file->error_count == JOBFILE_ERRORS_MAX || file->memory_size > memory_max
            || file->lacks_memory;
 }
 
-// ---- What was meant ----------------------------------------------------------
+// ---- Suggestions -------------------------------------------------------------
 
 const char *suggestion(const char *word, const char *const *words, uint32_t count)
 {
@@ -124,7 +124,7 @@ const char *suggestion_text(struct reader *reader, const char *word)
         if (file->tasks[i].name) word_try(&meant, word, file->tasks[i].name);
     char text[sizeof(struct quoted) + 40];
     if (!meant.word) return "";
-    snprintf(text, sizeof text, "; did you mean %s?", QUOTED(meant.word));
+    snprintf(text, sizeof text, " (did you mean %s?)", QUOTED(meant.word));
     const char *kept = jobfile_text(reader->file, text, strlen(text));
     return kept ? kept : "";
 }

@@ -1,13 +1,13 @@
-// resolve.c - names become numbers: bundles, needs, and who makes an input.
+// resolve.c - resolves names to numbers: bundles, dependencies, and the producers of inputs.
 #include "job/file/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// One task after the other; what it needs is collected here before it is copied.
+// Handles one task at a time, and collects its dependencies here before they are copied.
 struct resolve {
     struct reader *reader;
-    uint32_t *marks;  // by task: the one that needed it last, plus one
+    uint32_t *marks;  // by task: the last task that depends on it, plus one
     uint32_t *needs, *bundles;
     uint32_t need_count, need_capacity, bundle_count, bundle_capacity;
 };
@@ -57,7 +57,7 @@ static bool members_list(struct jobfile *file)
     return true;
 }
 
-// ---- Needs -----------------------------------------------------------------
+// ---- Dependencies -----------------------------------------------------------
 
 static void need_add(struct resolve *resolve, uint32_t task, uint32_t other)
 {
@@ -76,7 +76,7 @@ static void needs_resolve(struct resolve *resolve, const struct named *named)
     struct reader *reader = resolve->reader;
     uint32_t number = table_find(&reader->names, named->name);
     if (!number) {
-        reject(reader, named->node, "there is no task %s%s", QUOTED(named->name),
+        reject(reader, named->node, "no such task: %s%s", QUOTED(named->name),
                suggestion_text(reader, named->name));
     } else if (number & FAMILY) {
         const struct family *family = &reader->families[number & ~(uint32_t)FAMILY];
@@ -89,7 +89,7 @@ static void needs_resolve(struct resolve *resolve, const struct named *named)
 
 // ---- Inputs ----------------------------------------------------------------
 
-// A file from another task is an input even if only stdin names it.
+// A file produced by another task is an input even if only stdin names it.
 static void stdin_resolve(struct reader *reader, struct jobfile_task *task)
 {
     if (!task->stdin_path || task->stdin_input || !table_find(&reader->outputs, task->stdin_path))
@@ -120,9 +120,9 @@ static void inputs_resolve(struct resolve *resolve, uint32_t number)
     }
 }
 
-// ---- All -------------------------------------------------------------------
+// ---- All names --------------------------------------------------------------
 
-// The names of a task stand together, in the order of the tasks.
+// The names of a task are adjacent, in the order of the tasks.
 static void task_resolve(struct resolve *resolve, uint32_t number, uint32_t *need, uint32_t *when)
 {
     struct reader *reader = resolve->reader;
@@ -160,7 +160,7 @@ void names_resolve(struct reader *reader)
     for (uint32_t i = 0; i < file->task_count && !reader_is_done(reader); i++) {
         task_resolve(&resolve, i, &need, &when);
         if (file->need_count <= JOBFILE_NEEDS_MAX) continue;
-        refuse_at(file, file->tasks[i].place, "more than %d needs in all; put tasks into a bundle",
+        refuse_at(file, file->tasks[i].place, "more than %d dependencies; put tasks into a bundle",
                   JOBFILE_NEEDS_MAX);
         break;
     }

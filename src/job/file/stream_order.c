@@ -1,7 +1,7 @@
-// stream_order.c - the writer of a stream begins when all its readers can.
+// stream_order.c - makes the writer of a stream wait until all its readers can start.
 //
-// Readers begin when the writer runs. If a reader waited for another task, the writer would block
-// on a full stream meanwhile, and forever if that task never succeeds.
+// Readers start when the writer runs. If a reader waited for another task, the writer would block
+// on a full stream until then, and forever if that task never succeeds.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static bool is_needed(const struct jobfile_task *task, uint32_t other)
     return false;
 }
 
-// True: the writer needs more than before.
+// True: the writer has new dependencies.
 static bool needs_join(struct jobfile *file, struct jobfile_task *writer,
                        const struct jobfile_task *reader)
 {
@@ -31,7 +31,7 @@ static bool needs_join(struct jobfile *file, struct jobfile_task *writer,
     return true;
 }
 
-// The dependencies of a reader, also for the writer of its writer, and so on.
+// The dependencies of a reader also apply to its writer, to the writer of that one, and so on.
 static bool task_gather(struct jobfile *file, const struct jobfile_task *task)
 {
     bool more = false;
@@ -41,7 +41,7 @@ static bool task_gather(struct jobfile *file, const struct jobfile_task *task)
         struct jobfile_task *writer = &file->tasks[input->producer - 1];
         if (writer->outputs[input->output - 1].kind != JOBFILE_STREAM) continue;
         if (is_needed(task, input->producer - 1))
-            refuse_at(file, task->place, "it reads a stream of %s and waits for the end of it, too",
+            refuse_at(file, task->place, "it reads a stream of %s and also waits for that task",
                       QUOTED(writer->name));
         more |= needs_join(file, writer, task);
     }

@@ -1,7 +1,7 @@
-// stream_split.c - a stream that several tasks read is an output for each of them, all of one name.
+// stream_split.c - gives each reader of a stream its own output, all with the same name.
 //
-// Bytes of a stream can be read only once. So each reader has a stream of its own, and the worker
-// of the writer fills them all.
+// The bytes of a stream can be read only once. So each reader has its own stream, and the worker of
+// the writer fills them all.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -25,14 +25,14 @@ static bool readers_count(const struct jobfile *file)
     return several;
 }
 
-// The writer of a stream without a reader would wait forever.
+// The writer of a stream without a reader would block forever.
 static void unread_refuse(struct jobfile *file)
 {
     for (uint32_t i = 0; i < file->task_count; i++)
         for (uint32_t k = 0; k < file->tasks[i].output_count; k++) {
             const struct jobfile_output *output = &file->tasks[i].outputs[k];
             if (output->kind == JOBFILE_STREAM && !output->readers)
-                refuse_at(file, file->tasks[i].place, "nobody reads the stream %s",
+                refuse_at(file, file->tasks[i].place, "no task reads the stream %s",
                           QUOTED(output->name));
         }
 }

@@ -1,4 +1,4 @@
-// task.c - one task: its keys, one after the other.
+// task.c - parses the keys of one task.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void run_read(struct reader *reader, struct jobfile_task *task, uint32_t 
         reject(reader, node, "run is empty");
 }
 
-// ---- Names, to be looked up when all are known ----------------------------------
+// ---- Names, which are resolved when all tasks are known -------------------------
 
 static void named_add(struct reader *reader, struct named_list *list, uint32_t node,
                       const char *name)
@@ -71,7 +71,7 @@ static void when_read(struct reader *reader, struct jobfile_task *task, uint32_t
 static void bundle_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
     if (task->bundle) {
-        reject(reader, node, "the task stands in a bundle already");
+        reject(reader, node, "the task is already in a bundle");
         return;
     }
     const char *name = node_filled(reader, node, "bundle");
@@ -87,7 +87,7 @@ static void lane_read(struct reader *reader, struct jobfile_task *task, uint32_t
     if (!name) return;
     task->lane = table_find(&reader->lanes, name);
     if (task->lane) return;
-    reject(reader, node, "there is no lane %s; lanes at the top of the file lists them",
+    reject(reader, node, "no such lane: %s (list it under lanes at the top of the file)",
            QUOTED(name));
 }
 
@@ -104,7 +104,7 @@ static void access_read(struct reader *reader, struct jobfile_task *task, uint32
         task->access = choice ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ;
 }
 
-// ---- What it wants -----------------------------------------------------------
+// ---- Resources and limits ----------------------------------------------------
 
 static void cpus_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
@@ -130,7 +130,7 @@ static void cwd_read(struct reader *reader, struct jobfile_task *task, uint32_t 
 static void timeout_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
     if (node_duration(reader, node, "timeout", &task->timeout) && !task->timeout)
-        reject(reader, node, "timeout is 0; leave the key out for none");
+        reject(reader, node, "timeout is 0; omit the key for no timeout");
 }
 
 static void grace_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
@@ -195,7 +195,7 @@ static void retries_read(struct reader *reader, struct jobfile_task *task, uint3
     if (fields[3]) codes_read(reader, retries, fields[3]);
 }
 
-// ---- Making one ------------------------------------------------------------
+// ---- Creating a task --------------------------------------------------------
 
 static key_fn *const readers[TASK_KEYS] = {
     [KEY_RUN] = run_read,           [KEY_NEEDS] = needs_read,    [KEY_WHEN] = when_read,
@@ -224,9 +224,9 @@ static void task_check(struct reader *reader, struct jobfile_task *task, const s
                "task %s: the command and its environment have %zu bytes, more than 128 KiB",
                QUOTED(task->name), size);
     if (!fields[KEY_LANE] && fields[KEY_GROUP])
-        reject(reader, fields[KEY_GROUP], "a group without a lane");
+        reject(reader, fields[KEY_GROUP], "group needs a lane");
     if (!fields[KEY_LANE] && fields[KEY_ACCESS])
-        reject(reader, fields[KEY_ACCESS], "access without a lane");
+        reject(reader, fields[KEY_ACCESS], "access needs a lane");
     if (task->lane && !task->access) task->access = ROTA_ACCESS_WRITE;
 }
 
@@ -243,9 +243,9 @@ uint32_t task_add(struct reader *reader, uint32_t node, const char *name)
         return 0;
     uint32_t known = table_put(file, &reader->names, name, file->task_count + 1);
     if (known & FAMILY)
-        reject(reader, node, "%s is the name of an expanded task already", QUOTED(name));
+        reject(reader, node, "%s is already the name of an expanded task", QUOTED(name));
     else if (known)
-        reject(reader, node, "there is a task %s already, in line %u", QUOTED(name),
+        reject(reader, node, "duplicate task %s, first in line %u", QUOTED(name),
                file->tasks[known - 1].place.line);
     if (known) return 0;
     struct jobfile_task *task = &file->tasks[file->task_count++];
@@ -268,7 +268,7 @@ uint32_t task_make(struct reader *reader, const struct draft *draft, const char 
     return number;
 }
 
-// ---- From the file -----------------------------------------------------------
+// ---- Tasks of the file -------------------------------------------------------
 
 void defaults_read(struct reader *reader, uint32_t node)
 {
@@ -286,7 +286,7 @@ static void bundle_with_tasks_read(struct reader *reader, const uint32_t *own,
 {
     for (int key = 0; key < TASK_KEYS; key++)
         if (own[key] && key != KEY_NAME && key != KEY_TASKS)
-            reject(reader, own[key], "a bundle has a name and tasks, but no %s", task_words[key]);
+            reject(reader, own[key], "a bundle cannot have %s", task_words[key]);
     if (draft->bundle) {
         reject(reader, draft->node, "a bundle cannot be a member of a bundle");
         return;
@@ -318,10 +318,10 @@ void task_read(struct reader *reader, uint32_t key, uint32_t node, uint32_t bund
     else if (value->kind == NODE_LIST || value->length)
         own[KEY_RUN] = node;
     if (key && own[KEY_NAME])
-        reject(reader, own[KEY_NAME], "the task has a name already, the key it stands under");
+        reject(reader, own[KEY_NAME], "the key of the task is already its name");
     if (key) own[KEY_NAME] = key;
     if (!own[KEY_NAME]) {
-        reject(reader, node, "a task without a name");
+        reject(reader, node, "the task has no name");
         return;
     }
     draft_merge(reader, own, &draft);

@@ -1,4 +1,4 @@
-// template.c - {{names}} in texts, filled with what they are bound to.
+// template.c - fills in {{names}}.
 #define _GNU_SOURCE
 #include "job/file/internal.h"
 
@@ -16,7 +16,7 @@ struct hole {
     size_t name_length;
 };
 
-// Does {{name}} begin here? Two braces around anything else are text: {{.Names}}, {{ 1 }}.
+// Whether {{name}} begins here. Two braces around anything else are text: {{.Names}}, {{ 1 }}.
 static bool hole_at(const char *text, const char *end, struct hole *hole)
 {
     const char *at = text + 2;
@@ -56,7 +56,7 @@ static const char *bound_text(const struct reader *reader, const struct hole *ho
     return NULL;
 }
 
-// Writes the text, or only counts when there is nowhere to write to. Returns the length.
+// Writes the text, or only computes its length if `out` is null. Returns the length.
 static size_t fill(const struct reader *reader, const char *text, const char *end, char *out,
                    struct hole *unbound)
 {
@@ -84,12 +84,12 @@ const char *template_fill(struct reader *reader, uint32_t node)
     size_t length = fill(reader, text, end, NULL, &unbound);
     if (unbound.start) {
         refuse_at(reader->file, node_place_inside(reader, node, (uint32_t)(unbound.start - text)),
-                  "%s is bound to nothing here",
+                  "%s is not defined here",
                   quoted(unbound.start, (size_t)(unbound.end - unbound.start)).text);
         return NULL;
     }
     if (length > FILLED_MAX) {
-        reject(reader, node, "the text has more than 1 MiB when it is filled in");
+        reject(reader, node, "the text is longer than 1 MiB after filling in");
         return NULL;
     }
     char *out = jobfile_take(reader->file, length + 1);

@@ -1,9 +1,9 @@
-// tree.c - the file as nodes, whatever it was written in.
+// tree.c - the nodes of a file, independent of its format.
 #include "job/file/internal.h"
 
 enum { COLUMN_MAX = (1 << 26) - 1 };
 
-// Room for as many nodes as the bytes usually make: what is never touched costs nothing.
+// Reserves as many nodes as a file of this size usually has. Untouched memory costs nothing.
 bool tree_init(struct tree *tree, struct jobfile *file, size_t size)
 {
     tree->file = file;
@@ -11,7 +11,7 @@ bool tree_init(struct tree *tree, struct jobfile *file, size_t size)
                          sizeof *tree->nodes))
         return false;
     tree->depth = 0;
-    tree->open[0].node = tree_add(tree, NODE_LIST, (struct jobfile_place){0});  // nobody
+    tree->open[0].node = tree_add(tree, NODE_LIST, (struct jobfile_place){0});  // node 0 means none
     tree->open[0].last = 0;
     return true;
 }

@@ -1,4 +1,4 @@
-// utf8_check.c - whether bytes are text: UTF-8 without control characters.
+// utf8_check.c - checks that bytes are UTF-8 without control characters.
 #include "base/base.h"
 #include "job/file/internal.h"
 
@@ -10,7 +10,7 @@ static bool is_control(uint32_t number)
            || number == 0x7f;
 }
 
-// Eight bytes at a time: none of them below 0x20, above 0x7e.
+// Eight bytes at a time: true if all are between 0x20 and 0x7e.
 static bool all_plain(const char *bytes)
 {
     const uint64_t each = 0x0101010101010101u;
@@ -48,8 +48,8 @@ bool bytes_check(struct jobfile *file, const char *bytes, size_t size)
         }
         uint32_t number;
         size_t length = character_read(bytes + i, size - i, &number);
-        if (!length) return wrong(file, bytes, i, "this is not UTF-8");
-        if (!number) return wrong(file, bytes, i, "a byte that is zero; this is not a text");
+        if (!length) return wrong(file, bytes, i, "not valid UTF-8");
+        if (!number) return wrong(file, bytes, i, "a zero byte; this is not a text file");
         if (is_control(number)) return wrong(file, bytes, i, "a control character");
         i += length;
     }

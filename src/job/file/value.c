@@ -1,18 +1,18 @@
-// value.c - nodes as texts, numbers, times and words; what is wrong with them is said here.
+// value.c - converts nodes to strings, numbers, times and choices, and reports invalid ones.
 #include "job/file/internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const kind_words[] = {"a text", "a list", "a mapping"};
+static const char *const kind_words[] = {"a string", "a list", "a mapping"};
 
-// ---- Texts -----------------------------------------------------------------
+// ---- Strings ----------------------------------------------------------------
 
 static bool scalar_check(struct reader *reader, uint32_t node, const char *what)
 {
     const struct node *value = &reader->tree.nodes[node];
     if (value->kind != NODE_TEXT) {
-        reject(reader, node, "%s is %s; expected a text", what, kind_words[value->kind]);
+        reject(reader, node, "%s is %s; expected a string", what, kind_words[value->kind]);
         return false;
     }
     return true;
@@ -49,16 +49,16 @@ bool node_name_check(struct reader *reader, uint32_t node, const char *name, con
 {
     const char *fault = NULL;
     if (!*name) fault = "is empty";
-    if (strlen(name) > JOBFILE_NAME_MAX) fault = "has more than 255 bytes";
-    if (!is_printable(name)) fault = "has a control character in it";
-    if (strchr(name, '/')) fault = "has a / in it";
+    if (strlen(name) > JOBFILE_NAME_MAX) fault = "is longer than 255 bytes";
+    if (!is_printable(name)) fault = "contains a control character";
+    if (strchr(name, '/')) fault = "contains /";
     if (fault) reject(reader, node, "the name of the %s %s: %s", what, fault, QUOTED(name));
     return !fault;
 }
 
 // ---- Numbers ---------------------------------------------------------------
 
-// Digits at the text, and where they end; less than a billion billions. False: none, or too many.
+// Parses digits and moves `text` past them, up to 10^18. False: no digits, or too many.
 static bool digits_take(const char **text, int64_t *number)
 {
     const char *start = *text;
@@ -85,7 +85,7 @@ bool node_number(struct reader *reader, uint32_t node, const char *what, int64_t
     return false;
 }
 
-// "1.25" of a unit. Digits after the sixth would be lost and are refused.
+// "1.25" of a unit. More than six decimal places would be lost and are refused.
 static bool decimal_take(const char **text, int64_t unit, int64_t *value)
 {
     int64_t whole, part = 0, scale = 1;
@@ -123,7 +123,7 @@ static const struct unit times[] = {{"d", 86400000000}, {"h", 3600000000}, {"ms"
                                     {"m", 60000000},    {"s", 1000000},    {"", 0}};
 static const int64_t time_max = 100 * 366 * 86400000000;
 
-// "1h30m": each unit is smaller than the one before. A number alone counts seconds.
+// "1h30m": each unit is smaller than the one before. A plain number means seconds.
 static bool duration_parse(const char *text, rota_time *time)
 {
     int64_t last = INT64_MAX, part;
@@ -182,7 +182,7 @@ bool node_size(struct reader *reader, uint32_t node, const char *what, uint32_t 
     return false;
 }
 
-// ---- Words -----------------------------------------------------------------
+// ---- Choices ----------------------------------------------------------------
 
 static bool is_one_of(const char *text, const char *one, const char *other)
 {
@@ -239,7 +239,7 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
 {
     const struct node *node = &reader->tree.nodes[key];
     if (node->kind != NODE_TEXT) {
-        reject(reader, key, "a key of %s is %s; expected a word", what, kind_words[node->kind]);
+        reject(reader, key, "a key of %s is %s; expected a string", what, kind_words[node->kind]);
         return;
     }
     const char *word = jobfile_text(reader->file, reader->tree.text + node->text, node->length);
@@ -247,9 +247,9 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
     const char *meant = key_synonym(word, words, count);
     if (!meant) meant = suggestion(word, words, count);
     if (strcmp(word, "<<") == 0)
-        reject(reader, key, "merge keys are not taken here; use defaults");
+        reject(reader, key, "merge keys are not supported; use defaults");
     else if (meant)
-        reject(reader, key, "%s has no key %s; did you mean %s?", what, QUOTED(word), meant);
+        reject(reader, key, "%s has no key %s (did you mean %s?)", what, QUOTED(word), meant);
     else
         reject(reader, key, "%s has no key %s", what, QUOTED(word));
 }
@@ -263,7 +263,7 @@ bool node_fields(struct reader *reader, uint32_t node, const char *what, const c
         reject(reader, node, "%s %s; expected a mapping", what,
                nothing                               ? "has no value"
                : tree->nodes[node].kind == NODE_LIST ? "is a list"
-                                                     : "is a text");
+                                                     : "is a string");
         return false;
     }
     for (uint32_t key = node_first(tree, node); key;
@@ -272,7 +272,7 @@ bool node_fields(struct reader *reader, uint32_t node, const char *what, const c
         if (word == count)
             key_refuse(reader, key, what, words, count);
         else if (fields[word])
-            reject(reader, key, "%s has the key %s twice", what, words[word]);
+            reject(reader, key, "%s has a duplicate key %s", what, words[word]);
         else
             fields[word] = tree->nodes[key].next;
     }

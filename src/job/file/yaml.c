@@ -1,4 +1,4 @@
-// yaml.c - YAML to a tree, event by event, so that depth is known before it costs anything.
+// yaml.c - parses YAML into a tree, event by event, so that depth is limited early.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -22,9 +22,9 @@ static bool wrong(struct source *source, yaml_mark_t mark, const char *reason)
     return false;
 }
 
-// ---- What the library says -------------------------------------------------
+// ---- Errors of the library --------------------------------------------------
 
-// The character at a mark. Marks count characters, the file has bytes.
+// The character at a mark. Marks count characters, but the text is in bytes.
 static char character_at(const struct source *source, yaml_mark_t mark)
 {
     size_t i = 0, count = 0;
@@ -36,8 +36,8 @@ static char character_at(const struct source *source, yaml_mark_t mark)
     return i < source->size ? source->bytes[i] : 0;
 }
 
-// Whether the line has what is to be filled in where that is taken for a mapping in a mapping: at
-// the start of a value, and anywhere inside of brackets.
+// Whether the line has a {{name}} where YAML takes it for a nested mapping: at the start of a
+// value, and anywhere inside brackets.
 static bool line_has_hole(const struct source *source, yaml_mark_t mark, const char *context)
 {
     const char *bytes = source->bytes;
@@ -64,14 +64,14 @@ static bool parser_wrong(struct source *source)
     }
     if (parser->error == YAML_READER_ERROR) mark = parser->mark;
     if (parser->error == YAML_SCANNER_ERROR && character_at(source, mark) == '\t')
-        return wrong(source, mark, "a tab where only blanks may indent");
-    // An unterminated string is found at the end of the file, but is wrong where it begins.
+        return wrong(source, mark, "a tab in the indentation; use spaces");
+    // libyaml reports an unterminated string at the end of the file; report where it begins.
     if (parser->context && strstr(parser->context, "quoted scalar") && strstr(problem, "end of"))
-        return wrong(source, parser->context_mark, "this string has no end");
+        return wrong(source, parser->context_mark, "unterminated string");
     if (parser->context && parser->error != YAML_READER_ERROR)
         refuse_at(source->reader->file, place_of(mark), "%s, %s%s", problem, parser->context,
                   line_has_hole(source, mark, parser->context)
-                      ? "; a text with {{ has to stand in quotes here"
+                      ? "; put a text with {{ in quotes here"
                       : "");
     else
         refuse_at(source->reader->file, place_of(mark), "%s", problem);
@@ -99,8 +99,8 @@ static const char *extra_of(const yaml_event_t *event)
     case YAML_ALIAS_EVENT: anchor = true; break;
     default: break;
     }
-    if (anchor) return "anchors and aliases are not taken here; use defaults or foreach";
-    return tag ? "tags are not taken here; each key knows what its value is" : NULL;
+    if (anchor) return "anchors and aliases are not supported; use defaults or foreach";
+    return tag ? "tags are not supported; each key has a fixed type" : NULL;
 }
 
 static uint32_t style_of(const yaml_event_t *event)
@@ -121,8 +121,9 @@ static bool scalar_add(struct source *source, const yaml_event_t *event)
     struct tree *tree = &source->reader->tree;
     const char *text = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
-    if (tree->count > NODES_MAX) return wrong(source, event->start_mark, "the file has too much");
-    if (memchr(text, 0, length)) return wrong(source, event->start_mark, "a zero byte in a text");
+    if (tree->count > NODES_MAX)
+        return wrong(source, event->start_mark, "the file has more than 33554432 values");
+    if (memchr(text, 0, length)) return wrong(source, event->start_mark, "a zero byte in a string");
     uint32_t need = (uint32_t)(tree->text_count + length);
     if (!jobfile_reserve(tree->file, &tree->text, &tree->text_capacity, need, 1)) return false;
     uint32_t number = tree_add(tree, NODE_TEXT, place_of(event->start_mark));
@@ -139,7 +140,7 @@ static bool scalar_add(struct source *source, const yaml_event_t *event)
 static bool open_add(struct source *source, const yaml_event_t *event, enum node_kind kind)
 {
     if (tree_open(&source->reader->tree, kind, place_of(event->start_mark))) return true;
-    return wrong(source, event->start_mark, "more than 64 levels inside each other");
+    return wrong(source, event->start_mark, "more than 64 nested levels");
 }
 
 static bool event_take(struct source *source, const yaml_event_t *event, uint32_t *documents)

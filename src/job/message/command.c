@@ -1,11 +1,11 @@
-// command.c - what a worker is told to run for a task of a job file.
+// command.c - builds the RUN message that a worker gets for a task of a job file.
 #include "job/message/submission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The parts of a message while it is built. After a failure it is not sent.
+// The parts of a message that is being built. If a part fails, the message is not sent.
 struct draft {
     const struct submit_command *command;
     struct wire_run run;
@@ -46,7 +46,7 @@ static char *path_take(struct draft *draft, const char *path)
 
 #define STDIN_NAME ".rota-stdin"
 
-// A file of the user's: where it is, or what it has become.
+// A file of the user: its path, or the object it was uploaded as.
 static void source_fill(struct draft *draft, const char *path, struct wire_file *file)
 {
     const struct submit_command *command = draft->command;
@@ -64,7 +64,7 @@ static void source_fill(struct draft *draft, const char *path, struct wire_file 
     free(place);
 }
 
-// A worker that does not see the files of the user gets the standard input as one more file.
+// A worker without access to the user's files gets standard input as an additional input file.
 static bool has_far_stdin(const struct submit_command *command, const struct jobfile_task *task)
 {
     return command->upload && task->stdin_path && !task->stdin_input;
@@ -171,9 +171,9 @@ void submit_command_put(const struct submit_command *command, uint32_t at,
     free(draft.stdin_path);
 }
 
-// ---- For people ------------------------------------------------------------------------------
+// ---- Details shown by commands ---------------------------------------------------------------
 
-// A line; nowhere to write to: it only counts. Returns the length.
+// Writes one line, or only computes its length if `out` is null. Returns the length.
 static size_t detail(char *out, const char *word, const char *text)
 {
     size_t word_length = strlen(word), length = text ? strlen(text) : 0;

@@ -1,5 +1,4 @@
-// submission.c - a job file as a submission: what each task is, and the message its worker will
-// get.
+// submission.c - encodes a job file as a submission: the tasks, and the RUN messages for workers.
 #include "job/message/submission.h"
 
 #include <stdlib.h>
@@ -10,14 +9,14 @@ enum { PIECE = 4096, PIECE_BYTES = 4 << 20 };
 struct submission {
     const struct jobfile *file;
     const struct submit_job *job;
-    struct wire_submit all;  // the lists as a whole
-    struct wire_out frames;  // the bodies, one after the other
-    uint32_t *ends;          // of them, by body
-    uint32_t *group_of;      // by task: from 1; 0: none
+    struct wire_submit all;  // the complete lists
+    struct wire_out frames;  // the bodies, one after another
+    uint32_t *ends;          // where each body ends in `frames`
+    uint32_t *group_of;      // by task, from 1; 0: none
     uint32_t *machine_of;
-    char **details;          // to be freed
+    char **details;          // owned
     uint32_t detail_count;
-    bool failed;             // there was no memory for some of it
+    bool failed;             // out of memory
 };
 
 static void *take(struct submission *submission, size_t count, size_t size)
@@ -53,7 +52,7 @@ static int by_text(const void *left, const void *right)
     return strcmp(one->bytes, other->bytes);
 }
 
-// All names that tasks have of a kind, once each; and by task which one, from 1.
+// All distinct names of one kind. `of` gets the number of each task's name, from 1.
 static wire_texts names_collect(struct submission *submission, size_t place, uint32_t *of)
 {
     const struct jobfile *file = submission->file;
@@ -93,7 +92,7 @@ static void lanes_write(struct submission *submission)
 
 // ---- Tasks -----------------------------------------------------------------------------------
 
-// Only if it has more than a number of retries.
+// Only if the task has more than a number of retries.
 static void repeat_put(struct submission *submission, const struct jobfile_retries *retries)
 {
     struct wire_message message = {.kind = WIRE_REPEAT_MESSAGE};
@@ -123,7 +122,7 @@ static void body_write(struct submission *submission, const struct submit_comman
     all->commands.count++;
 }
 
-// The details that commands show, and in which the names of objects are found.
+// The details that commands show, and that map names to objects.
 static wire_text details_of(struct submission *submission, const struct jobfile_task *task)
 {
     size_t length = submit_details(task, NULL);
@@ -161,7 +160,7 @@ static void task_write(struct submission *submission, uint32_t at)
     if (submission->job->keys) spec->key = submission->job->keys[at];
 }
 
-// A file of the user's is an object that the job has from the beginning.
+// A file of the user is an object that the job has from the beginning.
 static void use_add(struct submission *submission, uint32_t at, const char *path)
 {
     struct wire_submit *all = &submission->all;
@@ -217,7 +216,7 @@ static void lists_reserve(struct submission *submission)
     const struct jobfile *file = submission->file;
     struct wire_submit *all = &submission->all;
     struct jobfile_counts counts = jobfile_counts(file);
-    counts.inputs += file->task_count;  // one may be its standard input
+    counts.inputs += file->task_count;  // one of them may be standard input
     counts.outputs += submission->job->upload_count;
     submission->details = take(submission, file->task_count, sizeof *submission->details);
     all->tasks.items = take(submission, file->task_count, sizeof *all->tasks.items);
@@ -261,7 +260,7 @@ static void piece_put(struct wire_out *out, const struct submission *submission,
     wire_put(out, &message);
 }
 
-// As many bodies as fit, from `first` on. Returns how many.
+// Takes as many bodies from `first` on as fit into a message. Returns their number.
 static uint32_t bodies_cut(const struct submission *submission, uint32_t first, wire_texts *bodies,
                            wire_texts *commands)
 {

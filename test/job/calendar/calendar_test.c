@@ -240,45 +240,49 @@ static void the_ends_of_time_break_nothing(void **state)
 // ---- Mistakes --------------------------------------------------------------
 
 static const char *const mistakes[][2] = {
-    {"start_times: 23:59,24:10", "start_times: column 7: \"24:10\" is not a time (00:00 to 23:59)"},
-    {"start_times: 23:60", "start_times: column 1: \"23:60\" is not a time (00:00 to 23:59)"},
-    {"start_times: 1000", "start_times: column 1: \"1000\" is not a time (00:00 to 23:59)"},
-    {"start_times: 10:0", "start_times: column 1: \"10:0\" is not a time (00:00 to 23:59)"},
-    {"start_times: 010:00", "start_times: column 1: \"010:00\" is not a time (00:00 to 23:59)"},
-    {"start_times: 10:00,", "start_times: column 7: \"\" is not a time (00:00 to 23:59)"},
+    {"start_times: 23:59,24:10",
+     "start_times: column 7: invalid time \"24:10\" (expected 00:00 to 23:59)"},
+    {"start_times: 23:60",
+     "start_times: column 1: invalid time \"23:60\" (expected 00:00 to 23:59)"},
+    {"start_times: 1000", "start_times: column 1: invalid time \"1000\" (expected 00:00 to 23:59)"},
+    {"start_times: 10:0", "start_times: column 1: invalid time \"10:0\" (expected 00:00 to 23:59)"},
+    {"start_times: 010:00",
+     "start_times: column 1: invalid time \"010:00\" (expected 00:00 to 23:59)"},
+    {"start_times: 10:00,", "start_times: column 7: invalid time \"\" (expected 00:00 to 23:59)"},
     {"run_days: mo, dy; start_times: 10:00",
-     "run_days: column 5: \"dy\" is not a day (mo, tu, we, th, fr, sa, su or all)"},
+     "run_days: column 5: unknown day \"dy\" (use mo, tu, we, th, fr, sa, su or all)"},
     {"run_days: mo-; start_times: 10:00",
-     "run_days: column 4: \"\" is not a day (mo, tu, we, th, fr, sa, su or all)"},
+     "run_days: column 4: unknown day \"\" (use mo, tu, we, th, fr, sa, su or all)"},
     {"run_window: 22:00; start_mins: 0",
-     "run_window: column 1: \"22:00\" is not a window like 22:00-02:00"},
+     "run_window: column 1: invalid window \"22:00\" (example: 22:00-02:00)"},
     {"run_window: 22:00 - 2:0; start_mins: 0",
-     "run_window: column 9: \"2:0\" is not a time (00:00 to 23:59)"},
+     "run_window: column 9: invalid time \"2:0\" (expected 00:00 to 23:59)"},
     {"run_window: 22:00-02:00; start_mins: 0,60",
-     "start_mins: column 3: \"60\" is not a minute of the hour (0 to 59)"},
-    {"run_window: 22:00-02:00", "run_window: column 1: start_mins is missing, which it needs"},
-    {"start_mins: 0", "start_mins: column 1: run_window is missing, which it needs"},
+     "start_mins: column 3: invalid minute \"60\" (expected 0 to 59)"},
+    {"run_window: 22:00-02:00", "run_window: column 1: needs start_mins"},
+    {"start_mins: 0", "start_mins: column 1: needs run_window"},
     {"run_window: 10:05-10:10; start_mins: 0",
-     "start_mins: column 1: none of them lies in the window"},
+     "start_mins: column 1: no minute is inside the window"},
     {"start_times: 10:00; run_window: 10:00-11:00; start_mins: 0",
-     "run_window: column 1: start_times is there already"},
-    {"start_times: 10:00; cron: @daily", "cron: column 1: start_times is there already"},
+     "run_window: column 1: cannot be combined with start_times"},
+    {"start_times: 10:00; cron: @daily", "cron: column 1: cannot be combined with start_times"},
     {"run_window: 10:00-11:00; start_mins: 0; cron: @daily",
-     "cron: column 1: run_window is there already"},
-    {"run_days: mo; cron: @daily", "run_days: column 1: cron has days of its own"},
-    {"run_days: mo", "run_days: column 1: start_times or run_window is missing, which it needs"},
-    {"cron: * * * *", "cron: column 1: 4 fields instead of five: minute, hour, day of the month, "
+     "cron: column 1: cannot be combined with run_window"},
+    {"run_days: mo; cron: @daily", "run_days: column 1: cannot be combined with cron"},
+    {"run_days: mo", "run_days: column 1: needs start_times or run_window"},
+    {"cron: * * * *", "cron: column 1: 4 fields instead of 5: minute, hour, day of the month, "
                       "month, day of the week"},
     {"cron: * 24 * * *", "cron: column 3: \"24\" is not an hour (0 to 23)"},
     {"cron: * * 0 * *", "cron: column 5: \"0\" is not a day of the month (1 to 31)"},
     {"cron: * * * foo *", "cron: column 7: \"foo\" is not a month (1 to 12)"},
-    {"cron: * * * * fri-mon", "cron: column 9: \"fri-mon\" runs backwards"},
-    {"cron: */0 * * * *", "cron: column 3: \"0\" is not a step (1 to 59)"},
+    {"cron: * * * * fri-mon", "cron: column 9: the range \"fri-mon\" is reversed"},
+    {"cron: */0 * * * *", "cron: column 3: \"0\" is not a step (expected 1 to 59)"},
     {"cron: 1, * * * *", "cron: column 3: \"\" is not a minute (0 to 59)"},
     {"cron: @never",
-     "cron: column 1: \"@never\" is not one of @hourly, @daily, @weekly, @monthly, @yearly"},
-    {"zone: ../passwd; cron: @daily", "zone: column 1: \"../passwd\" is not a zone like "
-                                      "Europe/Berlin"},
+     "cron: column 1: unknown nickname \"@never\""
+     " (use @hourly, @daily, @weekly, @monthly or @yearly)"},
+    {"zone: ../passwd; cron: @daily", "zone: column 1: invalid time zone \"../passwd\" "
+                                      "(example: Europe/Berlin)"},
 };
 
 static void mistakes_are_named(void **state)
@@ -316,7 +320,7 @@ static void long_mistakes_are_cut(void **state)
                              "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
                              "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
     assert_false(calendar_parse(&almanac.fields, &almanac.calendar, &error));
-    assert_non_null(strstr(error.reason, "\xc3\xa4...\" is not a time"));
+    assert_non_null(strstr(error.reason, "\xc3\xa4...\" (expected"));
 }
 
 int main(void)

@@ -179,22 +179,22 @@ static void misspelt_words_are_guessed(void **state)
 {
     (void)state;
     refused("insert_task: a\ncommand: x\ncomand: y\n",
-            "f:3:1: unknown key \"comand\"; did you mean command?\n");
+            "f:3:1: unknown key \"comand\" (did you mean command?)\n");
     refused("insert_task: a\ncommand: x\n  strat_times: 10:00\n",
-            "f:3:3: unknown key \"strat_times\"; did you mean start_times?\n");
+            "f:3:3: unknown key \"strat_times\" (did you mean start_times?)\n");
     refused("insert_taks: a\ncommand: x\nupdate_task: b\ncolour: red\n",
-            "f:1:1: unknown key \"insert_taks\"; did you mean insert_task?\n"
+            "f:1:1: unknown key \"insert_taks\" (did you mean insert_task?)\n"
             "f:4:1: unknown key \"colour\"\n");
 }
 
 static void lines_must_have_a_form_and_a_place(void **state)
 {
     (void)state;
-    refused("command: x\n", "f:1:1: command stands before the first action\n");
+    refused("command: x\n", "f:1:1: command before the first action\n");
     refused("insert_task: a\ncommand: x\njust text\n",
             "f:3:1: expected a key, a colon and a value\n");
     refused("insert_task: a\ncommand: x\nretries: 1\nretries: 2\n",
-            "f:4:1: retries is there already\n");
+            "f:4:1: duplicate key retries\n");
     refused("insert_task: a\ncommand:\n", "f:2:9: command is empty\n");
     refused("insert_task: a\ncommand: x\nmachine: # none\n", "f:3:10: machine is empty\n");
 }
@@ -211,7 +211,7 @@ static void values_must_be_of_their_type(void **state)
             "f:7:11: \"4\" is not a priority: 0 to 3, or low, normal, important, critical\n"
             "f:8:10: \"wait\" is not skip or queue\n"
             "f:9:11: \"all\" is not skip or once\n"
-            "f:10:7: \"box\" is not a type: callable or bundle\n");
+            "f:10:7: \"box\" is not a type (callable or bundle)\n");
     refused("insert_task: a\ncommand: x\ncores: 99999999999999999999\nmemory: 9999999999999T\n"
             "timeout: 9223372036854775807h\nretries: -1\n",
             "f:3:8: \"99999999999999999999\" is not a number from 0 to 4294967295\n"
@@ -227,17 +227,17 @@ static void names_must_fit_into_conditions(void **state)
     struct definitions file;
     memset(name, 'n', sizeof name);
     name[256] = 0;
-    refused("insert_task:\ncommand: x\n", "f:1:13: \"\" is not a name: it is empty\n");
+    refused("insert_task:\ncommand: x\n", "f:1:13: \"\" is not a name (it is empty)\n");
     refused("insert_task: a b\ncommand: x\nmachine: a|b\n",
-            "f:1:14: \"a b\" is not a name: it has a blank or one of ( ) & |\n"
-            "f:3:10: \"a|b\" is not a name: it has a blank or one of ( ) & |\n");
+            "f:1:14: \"a b\" is not a name (blanks and ( ) & | are not allowed)\n"
+            "f:3:10: \"a|b\" is not a name (blanks and ( ) & | are not allowed)\n");
     snprintf(text, sizeof text, "delete_task: %s\n", name);
     assert_false(definitions_parse(&file, text, strlen(text)));
     assert_non_null(strstr(file.errors[0].reason, "more than 255 bytes"));
     definitions_release(&file);
     snprintf(text, sizeof text, "update_task: a\ncondition: su(%s)\n", name);
     assert_false(definitions_parse(&file, text, strlen(text)));
-    assert_string_equal(file.errors[0].reason, "a name in it has more than 255 bytes");
+    assert_string_equal(file.errors[0].reason, "a name is longer than 255 bytes");
     definitions_release(&file);
     name[255] = 0;
     snprintf(text, sizeof text, "delete_task: %s\n", name);
@@ -249,8 +249,8 @@ static void bytes_must_be_text(void **state)
 {
     (void)state;
     refused("insert_task: \xc3\xa4\xff\ncommand: x\n",
-            "f:1:15: a byte that is no printable UTF-8\n"
-            "f:2:1: command stands before the first action\n");
+            "f:1:15: not printable UTF-8\n"
+            "f:2:1: command before the first action\n");
     const char *const wrong[]
         = {"\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xe2\x82",
            "\x01",     "\x7f",         "a\rb"};
@@ -273,7 +273,7 @@ static void a_file_may_be_too_large(void **state)
     (void)state;
     struct definitions file;
     assert_false(definitions_parse(&file, "x", (size_t)DEFINITION_FILE_MAX + 1));
-    assert_string_equal(file.errors[0].reason, "the file has more than 64 MiB");
+    assert_string_equal(file.errors[0].reason, "the file is larger than 64 MiB");
     definitions_release(&file);
 }
 
@@ -294,31 +294,31 @@ static void parts_must_go_together(void **state)
     refused("insert_task: a\n", "f:1:14: \"a\" has no command\n");
     refused("insert_task: a\ncommand: x\nlane: l\ninsert_task: b\ncommand: x\ngroup: g\n"
             "access: read\n",
-            "f:3:1: a lane without access: read or write\n"
-            "f:6:1: a group without a lane\n"
-            "f:7:1: access without a lane\n");
+            "f:3:1: lane needs access (read or write)\n"
+            "f:6:1: group needs a lane\n"
+            "f:7:1: access needs a lane\n");
     refused("update_task: a\ntype: bundle\ncommand:\n",
-            "f:2:1: the type stays as it was inserted\nf:3:1: command is empty\n");
-    refused("delete_task: a\nretries: 1\n", "f:2:1: delete_task has a name and nothing else\n");
+            "f:2:1: the type of a task cannot be changed\nf:3:1: command is empty\n");
+    refused("delete_task: a\nretries: 1\n", "f:2:1: delete_task takes only a name\n");
 }
 
 static void bundles_have_a_calendar_and_no_more(void **state)
 {
     (void)state;
     refused("insert_task: a\ntype: bundle\ncommand: x\nparent: b\ncores: 1\n",
-            "f:3:1: a bundle has no command\nf:4:1: a bundle has no parent\n"
-            "f:5:1: a bundle has no cores\n");
+            "f:3:1: a bundle cannot have command\nf:4:1: a bundle cannot have parent\n"
+            "f:5:1: a bundle cannot have cores\n");
 }
 
 static void schedules_are_checked(void **state)
 {
     (void)state;
     refused("insert_task: a\ncommand: x\nstart_times: 23:59,24:10\n",
-            "f:3:20: start_times: \"24:10\" is not a time (00:00 to 23:59)\n");
+            "f:3:20: start_times: invalid time \"24:10\" (expected 00:00 to 23:59)\n");
     refused("insert_task: a\ncommand: x\nrun_window: 22:00-02:00\n",
-            "f:3:13: run_window: start_mins is missing, which it needs\n");
+            "f:3:13: run_window: needs start_mins\n");
     refused("update_task: a\ncron: * * * *\n",
-            "f:2:7: cron: 4 fields instead of five: minute, hour, day of the month, month, day of "
+            "f:2:7: cron: 4 fields instead of 5: minute, hour, day of the month, month, day of "
             "the week\n");
 }
 
@@ -326,7 +326,7 @@ static void names_come_once(void **state)
 {
     (void)state;
     refused("insert_task: a\ncommand: x\ndelete_task: b\nupdate_task: a\nretries: 1\n",
-            "f:4:14: \"a\" is in line 1 already\n");
+            "f:4:14: duplicate task \"a\", first in line 1\n");
 }
 
 static void parents_are_bundles(void **state)

@@ -93,7 +93,7 @@ static void errors_are_true(const struct jobfile *file, const struct jobfile *wh
         const struct jobfile_error *error = &file->errors[i];
         bool is_memory = file->lacks_memory && i + 1 == file->error_count;
         if (is_memory)
-            assert_string_equal(error->reason, "there is no memory for it");
+            assert_string_equal(error->reason, "out of memory");
         else
             assert_string_equal(error->reason, whole->errors[i].reason);
     }

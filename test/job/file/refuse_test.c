@@ -14,44 +14,44 @@ static const struct wrong wrong_yaml[] = {
     // Invalid YAML, or too much of it.
     {"", "1:1: the file is empty\n"},
     {" \n# only words\n", "1:1: the file is empty\n"},
-    {TASKS "\ta: x\n", "2:1: a tab where only blanks may indent\n"},
-    {TASKS "  a: 'x\n  b: y\n", "2:6: this string has no end\n"},
-    {TASKS "  a: \"x\n", "2:6: this string has no end\n"},
+    {TASKS "\ta: x\n", "2:1: a tab in the indentation; use spaces\n"},
+    {TASKS "  a: 'x\n  b: y\n", "2:6: unterminated string\n"},
+    {TASKS "  a: \"x\n", "2:6: unterminated string\n"},
     {TASKS "  a: [x\n", ""},
     {TASKS "  a: x\n b: y\n", ""},
-    {TASKS "  a: &x y\n", "2:6: anchors and aliases are not taken here; use defaults or foreach\n"},
-    {TASKS "  a: *x\n", "2:6: anchors and aliases are not taken here; use defaults or foreach\n"},
-    {TASKS "  a: !!str x\n", "2:6: tags are not taken here; each key knows what its value is\n"},
+    {TASKS "  a: &x y\n", "2:6: anchors and aliases are not supported; use defaults or foreach\n"},
+    {TASKS "  a: *x\n", "2:6: anchors and aliases are not supported; use defaults or foreach\n"},
+    {TASKS "  a: !!str x\n", "2:6: tags are not supported; each key has a fixed type\n"},
     {TASKS "  a: {<<: {run: x}}\n",
-     "2:7: merge keys are not taken here; use defaults\n2:3: task \"a\" has no run\n"},
+     "2:7: merge keys are not supported; use defaults\n2:3: task \"a\" has no run\n"},
     {TASKS A "---\n" TASKS A, "3:1: a second document; a job file has one\n"},
-    {TASKS "  a: \"x\\0y\"\n", "2:6: a zero byte in a text\n"},
+    {TASKS "  a: \"x\\0y\"\n", "2:6: a zero byte in a string\n"},
     {"- a\n", "1:1: the file is a list; expected a mapping\n"},
-    {"text\n", "1:1: the file is a text; expected a mapping\n"},
+    {"text\n", "1:1: the file is a string; expected a mapping\n"},
     // The top.
     {"name: x\n", "1:1: the file has no tasks\n"},
-    {TASKS, "1:7: there are no tasks\n"},
-    {"tasks: {}\n", "1:8: there are no tasks\n"},
-    {"tasks: x\n", "1:8: tasks is a text; expected a mapping or a list\n"},
-    {"task:\n" A, "1:1: the file has no key \"task\"; did you mean tasks?\n"},
+    {TASKS, "1:7: tasks is empty\n"},
+    {"tasks: {}\n", "1:8: tasks is empty\n"},
+    {"tasks: x\n", "1:8: tasks must be a mapping or a list\n"},
+    {"task:\n" A, "1:1: the file has no key \"task\" (did you mean tasks?)\n"},
     {"nonsense: 1\n" TASKS A, "1:1: the file has no key \"nonsense\"\n"},
-    {"[a]: 1\n" TASKS A, "1:1: a key of the file is a list; expected a word\n"},
-    {"name: a\nname: b\n" TASKS A, "2:1: the file has the key name twice\n"},
+    {"[a]: 1\n" TASKS A, "1:1: a key of the file is a list; expected a string\n"},
+    {"name: a\nname: b\n" TASKS A, "2:1: the file has a duplicate key name\n"},
     {"rota: 2\n" TASKS A, "1:7: rota is \"2\"; expected a number from 1 to 1\n"},
-    {"name: a/b\n" TASKS A, "1:7: the name of the job has a / in it: \"a/b\"\n"},
+    {"name: a/b\n" TASKS A, "1:7: the name of the job contains /: \"a/b\"\n"},
     {"policy: push\n" TASKS A, "1:9: policy is \"push\"; expected plan, pull or claim\n"},
     {"on_failure: stop\n" TASKS A, "1:13: on_failure is \"stop\"; expected block or fail_job\n"},
-    {"schedule: {corn: x}\n" TASKS A, "1:12: schedule has no key \"corn\"; did you mean cron?\n"},
+    {"schedule: {corn: x}\n" TASKS A, "1:12: schedule has no key \"corn\" (did you mean cron?)\n"},
     {"schedule: {overlap: twice}\n" TASKS A,
      "1:21: overlap is \"twice\"; expected skip or queue\n"},
     {"schedule: [x]\n" TASKS A, "1:11: schedule is a list; expected a mapping\n"},
     {"lanes: [x]\n" TASKS A,
-     "1:8: lanes is not a mapping; expected NAME: {order: ..., strict: ...}\n"},
+     "1:8: lanes must be a mapping, NAME: {order: ..., strict: ...}\n"},
     {"lanes: {a: {order: up}}\n" TASKS A, "1:20: order is \"up\"; expected request or submit\n"},
     {"lanes: {a: {strict: 2}}\n" TASKS A, "1:21: strict is \"2\"; expected true or false\n"},
-    {"lanes: {a: , a: }\n" TASKS A, "1:14: there is a lane \"a\" already\n"},
+    {"lanes: {a: , a: }\n" TASKS A, "1:14: duplicate lane \"a\"\n"},
     {"defaults: {run: x}\n" TASKS A, "1:17: defaults cannot have run\n"},
-    {"defaults: {cpu: 1}\n" TASKS A, "1:12: defaults has no key \"cpu\"; did you mean cpus?\n"},
+    {"defaults: {cpu: 1}\n" TASKS A, "1:12: defaults has no key \"cpu\" (did you mean cpus?)\n"},
     {"defaults: {cpus: x}\n" TASKS A "  b: x\n",
      "1:18: cpus is \"x\"; expected a number from 0 to 65536\n"},
     {"defaults: \n" TASKS A, "1:10: defaults has no value; expected a mapping\n"},
@@ -59,16 +59,16 @@ static const struct wrong wrong_yaml[] = {
 
 static const struct wrong wrong_tasks[] = {
     // Names and commands.
-    {"  a: {need: b, run: x}\n", "2:7: a task has no key \"need\"; did you mean needs?\n"},
-    {"  a: {command: x}\n", "2:7: a task has no key \"command\"; did you mean run?\n"
+    {"  a: {need: b, run: x}\n", "2:7: a task has no key \"need\" (did you mean needs?)\n"},
+    {"  a: {command: x}\n", "2:7: a task has no key \"command\" (did you mean run?)\n"
                            "2:3: task \"a\" has no run\n"},
     {"  a: {run: x, depends_on: b}\n",
-     "2:15: a task has no key \"depends_on\"; did you mean needs?\n"},
-    {"  a: {run: x, retry: 2}\n", "2:15: a task has no key \"retry\"; did you mean retries?\n"},
-    {"  a: {runn: x}\n", "2:7: a task has no key \"runn\"; did you mean run?\n"
+     "2:15: a task has no key \"depends_on\" (did you mean needs?)\n"},
+    {"  a: {run: x, retry: 2}\n", "2:15: a task has no key \"retry\" (did you mean retries?)\n"},
+    {"  a: {runn: x}\n", "2:7: a task has no key \"runn\" (did you mean run?)\n"
                          "2:3: task \"a\" has no run\n"},
-    {"  a: {run: x, run: y}\n", "2:15: a task has the key run twice\n"},
-    {A A, "3:3: there is a task \"a\" already, in line 2\n"},
+    {"  a: {run: x, run: y}\n", "2:15: a task has a duplicate key run\n"},
+    {A A, "3:3: duplicate task \"a\", first in line 2\n"},
     {"  a:\n", "2:3: task \"a\" has no run\n"},
     {"  a: {cpus: 1}\n", "2:3: task \"a\" has no run\n"},
     {"  a: []\n", "2:6: run is an empty list; expected a program and its arguments\n"},
@@ -76,44 +76,44 @@ static const struct wrong wrong_tasks[] = {
     {"  a: {run: ''}\n", "2:12: run is empty\n"},
     {"  a: ' '\n", "2:6: run is empty\n"},
     {"  a: ['']\n", "2:7: the program in run is empty\n"},
-    {"  a: [[x]]\n", "2:7: the program in run is a list; expected a text\n"},
-    {"  a: {run: {x: y}}\n", "2:12: run is a mapping; expected a text\n"},
-    {"  a: {name: b, run: x}\n", "2:13: the task has a name already, the key it stands under\n"},
-    {"  - x\n", "2:5: a task without a name\n"},
-    {"  - {run: x}\n", "2:5: a task without a name\n"},
+    {"  a: [[x]]\n", "2:7: the program in run is a list; expected a string\n"},
+    {"  a: {run: {x: y}}\n", "2:12: run is a mapping; expected a string\n"},
+    {"  a: {name: b, run: x}\n", "2:13: the key of the task is already its name\n"},
+    {"  - x\n", "2:5: the task has no name\n"},
+    {"  - {run: x}\n", "2:5: the task has no name\n"},
     {"  '': x\n", "2:3: the name of the task is empty: \"\"\n"},
-    {"  a/b: x\n", "2:3: the name of the task has a / in it: \"a/b\"\n"},
-    {"  \"a\\tb\": x\n", "2:3: the name of the task has a control character in it: \"a?b\"\n"},
-    {"  \"a\\u009bb\": x\n", "2:3: the name of the task has a control character in it: \"a?b\"\n"},
-    {"  [a]: x\n", "2:3: the name of a task is a list; expected a text\n"},
+    {"  a/b: x\n", "2:3: the name of the task contains /: \"a/b\"\n"},
+    {"  \"a\\tb\": x\n", "2:3: the name of the task contains a control character: \"a?b\"\n"},
+    {"  \"a\\u009bb\": x\n", "2:3: the name of the task contains a control character: \"a?b\"\n"},
+    {"  [a]: x\n", "2:3: the name of a task is a list; expected a string\n"},
     // Others.
-    {"  a: {run: x, needs: b}\n", "2:22: there is no task \"b\"\n"},
+    {"  a: {run: x, needs: b}\n", "2:22: no such task: \"b\"\n"},
     {"  first: x\n  a: {run: x, needs: [firts]}\n",
-     "3:23: there is no task \"firts\"; did you mean \"first\"?\n"},
-    {"  a: {run: x, needs: {b: c}}\n", "2:22: a name in needs is a mapping; expected a text\n"},
+     "3:23: no such task: \"firts\" (did you mean \"first\"?)\n"},
+    {"  a: {run: x, needs: {b: c}}\n", "2:22: a name in needs is a mapping; expected a string\n"},
     {"  a: {run: x, needs: }\n", "2:22: a name in needs has no value\n"},
-    {"  a: {run: x, when: su(b)}\n", "2:24: there is no task \"b\"\n"},
+    {"  a: {run: x, when: su(b)}\n", "2:24: no such task: \"b\"\n"},
     {"  a: {run: x, when: 'su(b'}\n", "2:26: when: expected ) after the name\n"},
     {"  \xc3\xa4: {run: x, when: \"nr(a) & \xc3\xa4u(b)\"}\n",
      "2:30: when: expected su, fa, nr or done, or an opening parenthesis\n"},
     {"  a:\n    run: x\n    when: >\n      su(b\n", "4:11: when: expected ) after the name\n"},
     {"  a: {run: x, bundle: b}\n  b: x\n", "2:23: \"b\" is not a bundle\n"},
-    {"  b: {tasks: }\n", "2:14: there are no tasks\n"},
-    {"  b: {tasks: {a: x}, run: y}\n", "2:27: a bundle has a name and tasks, but no run\n"},
+    {"  b: {tasks: }\n", "2:14: tasks is empty\n"},
+    {"  b: {tasks: {a: x}, run: y}\n", "2:27: a bundle cannot have run\n"},
     {"  b: {tasks: {c: {tasks: {a: x}}}}\n", "2:15: a bundle cannot be a member of a bundle\n"},
-    {"  b: {tasks: {a: {run: x, bundle: d}}}\n", "2:35: the task stands in a bundle already\n"},
+    {"  b: {tasks: {a: {run: x, bundle: d}}}\n", "2:35: the task is already in a bundle\n"},
     // Lanes.
     {"  a: {run: x, lane: l}\n",
-     "2:21: there is no lane \"l\"; lanes at the top of the file lists them\n"},
-    {"  a: {run: x, group: g}\n", "2:22: a group without a lane\n"},
-    {"  a: {run: x, access: read}\n", "2:23: access without a lane\n"},
+     "2:21: no such lane: \"l\" (list it under lanes at the top of the file)\n"},
+    {"  a: {run: x, group: g}\n", "2:22: group needs a lane\n"},
+    {"  a: {run: x, access: read}\n", "2:23: access needs a lane\n"},
     {"  a: {run: x, access: run}\n", "2:23: access is \"run\"; expected read or write\n"
-                                     "2:23: access without a lane\n"},
+                                     "2:23: access needs a lane\n"},
     // Numbers.
     {"  a: {run: x, cpus: -1}\n", "2:21: cpus is \"-1\"; expected a number from 0 to 65536\n"},
     {"  a: {run: x, cpus: 99999999999999999999}\n",
      "2:21: cpus is \"99999999999999999999\"; expected a number from 0 to 65536\n"},
-    {"  a: {run: x, cpus: [1]}\n", "2:21: cpus is a list; expected a text\n"},
+    {"  a: {run: x, cpus: [1]}\n", "2:21: cpus is a list; expected a string\n"},
     {"  a: {run: x, priority: 128}\n",
      "2:25: priority is \"128\"; expected a number from -128 to 127\n"},
     {"  a: {run: x, mem: 5X}\n",
@@ -126,7 +126,7 @@ static const struct wrong wrong_tasks[] = {
      "2:24: timeout is \"5m1h\"; expected a time like 90, 90s, 5m or 1h30m\n"},
     {"  a: {run: x, timeout: 101000d}\n",
      "2:24: timeout is \"101000d\"; expected a time like 90, 90s, 5m or 1h30m\n"},
-    {"  a: {run: x, timeout: 0}\n", "2:24: timeout is 0; leave the key out for none\n"},
+    {"  a: {run: x, timeout: 0}\n", "2:24: timeout is 0; omit the key for no timeout\n"},
     {"  a: {run: x, grace: -1s}\n",
      "2:22: grace is \"-1s\"; expected a time like 90, 90s, 5m or 1h30m\n"},
     {"  a: {run: x, retries: 1001}\n",
@@ -141,54 +141,54 @@ static const struct wrong wrong_tasks[] = {
     {"  a: {run: x, cache: maybe}\n", "2:22: cache is \"maybe\"; expected true or false\n"},
     // Environment.
     {"  a: {run: x, env: [A]}\n", "2:20: env is not a mapping; expected NAME: VALUE\n"},
-    {"  a: {run: x, env: {A: 1, B: 2, A: 3}}\n", "2:33: env has the same name twice\n"},
-    {"  a: {run: x, env: {A=B: 1}}\n", "2:21: a name in env has a = in it: \"A=B\"\n"},
+    {"  a: {run: x, env: {A: 1, B: 2, A: 3}}\n", "2:33: duplicate name in env\n"},
+    {"  a: {run: x, env: {A=B: 1}}\n", "2:21: a name in env contains =: \"A=B\"\n"},
     {"  a: {run: x, env: {'': 1}}\n", "2:21: a name in env is empty\n"},
-    {"  a: {run: x, env: {A: [1]}}\n", "2:24: a value in env is a list; expected a text\n"},
+    {"  a: {run: x, env: {A: [1]}}\n", "2:24: a value in env is a list; expected a string\n"},
     // Data.
-    {"  a: {run: x, out: ../b}\n", "2:20: the name of an output has .. in it: \"../b\"\n"},
+    {"  a: {run: x, out: ../b}\n", "2:20: the name of an output contains ..: \"../b\"\n"},
     {"  a: {run: x, out: b/../../c}\n",
-     "2:20: the name of an output has .. in it: \"b/../../c\"\n"},
+     "2:20: the name of an output contains ..: \"b/../../c\"\n"},
     {"  a: {run: x, out: /b}\n", "2:20: the name of an output is not relative: \"/b\"\n"},
-    {"  a: {run: x, out: ./}\n", "2:20: the name of an output is no name: \"./\"\n"},
+    {"  a: {run: x, out: ./}\n", "2:20: the name of an output is empty: \"./\"\n"},
     {"  a: {run: x, out: \"b\\nc\"}\n",
-     "2:20: the name of an output has a control character in it: \"b?c\"\n"},
-    {"  a: {run: x, out: [b, ./b]}\n", "2:24: \"b\" is an output of \"a\" already, in line 2\n"},
+     "2:20: the name of an output contains a control character: \"b?c\"\n"},
+    {"  a: {run: x, out: [b, ./b]}\n", "2:24: \"b\" is already an output of \"a\", in line 2\n"},
     {"  a: {run: x, out: b}\n  c: {run: x, out: [b]}\n",
-     "3:21: \"b\" is an output of \"a\" already, in line 2\n"},
+     "3:21: \"b\" is already an output of \"a\", in line 2\n"},
     {"  a: {run: x, out: [{kind: file}]}\n", "2:21: an output has no name\n"},
     {"  a: {run: x, out: [{name: b, kind: pipe}]}\n",
      "2:37: kind is \"pipe\"; expected file, directory or stream\n"},
-    {"  a: {run: x, in: [b, {name: b, path: c}]}\n", "2:23: two inputs are called \"b\"\n"},
+    {"  a: {run: x, in: [b, {name: b, path: c}]}\n", "2:23: duplicate input \"b\"\n"},
     {"  a: {run: x, in: [{}]}\n", "2:20: an input has neither a name nor a path\n"},
-    {"  a: {run: x, in: [{name: ../b}]}\n", "2:20: the name of an input has .. in it: \"../b\"\n"},
-    {"  a: {run: x, keep: [b]}\n", "2:22: keep names \"b\", which is no output of the task\n"},
+    {"  a: {run: x, in: [{name: ../b}]}\n", "2:20: the name of an input contains ..: \"../b\"\n"},
+    {"  a: {run: x, keep: [b]}\n", "2:22: keep lists \"b\", which is not an output of the task\n"},
     // Many from one.
-    {"  a: {run: 'x {{y}} z'}\n", "2:15: \"{{y}}\" is bound to nothing here\n"},
-    {"  a: {foreach: [1], run: 'x {{y}}'}\n", "2:29: \"{{y}}\" is bound to nothing here\n"},
+    {"  a: {run: 'x {{y}} z'}\n", "2:15: \"{{y}}\" is not defined here\n"},
+    {"  a: {foreach: [1], run: 'x {{y}}'}\n", "2:29: \"{{y}}\" is not defined here\n"},
     {"  a-{{y}}: {foreach: [1, 2], run: x}\n  b: {run: x, needs: a}\n",
-     "2:5: \"{{y}}\" is bound to nothing here\n"},
+     "2:5: \"{{y}}\" is not defined here\n"},
     {"  a: {foreach: [], run: x}\n", "2:16: foreach is an empty list\n"},
     {"  a: {foreach: x, run: x}\n", "2:16: foreach is not a list\n"},
-    {"  a: {foreach: {glob: '*'}, run: x}\n", "2:23: a glob has no folder to look in here\n"},
+    {"  a: {foreach: {glob: '*'}, run: x}\n", "2:23: a glob needs a job file on disk\n"},
     {"  a: {foreach: {blob: '*'}, run: x}\n",
-     "2:17: foreach has no key \"blob\"; did you mean glob?\n"
-     "2:16: foreach is neither a list nor {glob: ...}\n"},
+     "2:17: foreach has no key \"blob\" (did you mean glob?)\n"
+     "2:16: foreach must be a list or {glob: ...}\n"},
     {"  a: {foreach: [1], matrix: {x: [1]}, run: x}\n",
-     "2:16: foreach beside matrix; a matrix can have one more key\n"},
+     "2:16: foreach cannot be combined with matrix; add a key to matrix\n"},
     {"  a: {matrix: {x: 1}, run: x}\n", "2:19: x is not a list\n"},
-    {"  a: {matrix: {}, run: x}\n", "2:15: matrix is not a mapping of lists\n"},
-    {"  a: {matrix: {x: [1], x: [2]}, run: x}\n", "2:24: \"x\" is bound already\n"},
+    {"  a: {matrix: {}, run: x}\n", "2:15: matrix must be a mapping of lists\n"},
+    {"  a: {matrix: {x: [1], x: [2]}, run: x}\n", "2:24: \"x\" is already used\n"},
     {"  a: {matrix: {x-y: [1]}, run: x}\n",
      "2:16: \"x-y\" is not a word of letters, digits and _\n"},
     {"  a: {foreach: [1], run: x}\n  a: x\n",
-     "3:3: \"a\" is the name of an expanded task already\n"},
+     "3:3: \"a\" is already the name of an expanded task\n"},
     {"  a: x\n  a: {foreach: [1], run: x}\n",
-     "3:3: \"a\", which would stand for all of these, is a name already\n"},
+     "3:3: the group name \"a\" is already the name of a task\n"},
     {"  a: {foreach: [1, 2], run: x, out: o}\n",
-     "2:37: \"o\" is an output of \"a-1\" already, in line 2\n"},
+     "2:37: \"o\" is already an output of \"a-1\", in line 2\n"},
     {"  a: {foreach: [1], run: x}\n  b: {run: x, when: su(a)}\n",
-     "3:24: \"a\" stands for many tasks; put them into a bundle\n"},
+     "3:24: \"a\" is a group of tasks; put them into a bundle\n"},
 };
 
 static const struct wrong cycles[] = {
@@ -251,13 +251,13 @@ static void a_cycle_is_told_as_a_whole(void **state)
 
 static const struct wrong wrong_json[] = {
     {"", "1:1: the file is empty\n"},
-    {"{\"tasks\": {\"a\": \"x}\n", "1:17: this string has no end on its line\n"},
-    {"{\"tasks\": {\"a\": \"x", "1:17: this string has no end\n"},
-    {"{\"tasks\":\n {\"a\": \"x\\n and much more text", "2:8: this string has no end\n"},
-    {"{\"tasks\": {\"a\": \"x\\n and\n more\"}}", "1:17: this string has no end on its line\n"},
+    {"{\"tasks\": {\"a\": \"x}\n", "1:17: unterminated string on this line\n"},
+    {"{\"tasks\": {\"a\": \"x", "1:17: unterminated string\n"},
+    {"{\"tasks\":\n {\"a\": \"x\\n and much more text", "2:8: unterminated string\n"},
+    {"{\"tasks\": {\"a\": \"x\\n and\n more\"}}", "1:17: unterminated string on this line\n"},
     {"{\"tasks\": {\"a\": \"x\\ty\\u00e4\\q and more\"}}",
-     "1:28: an escape that JSON does not know\n"},
-    {"{\"tasks\": {\"a\": \"x\ty\"}}", "1:19: a tab in a string is written \\t\n"},
+     "1:28: unknown escape sequence\n"},
+    {"{\"tasks\": {\"a\": \"x\ty\"}}", "1:19: write a tab in a string as \\t\n"},
     {"{\"tasks\": {\"a\": \"x\"", "1:20: expected , or }\n"},
     {"{\"tasks\": [1 2]}", "1:14: expected , or ]\n"},
     {"{\"tasks\" {}}", "1:10: expected : after the key\n"},
@@ -267,17 +267,17 @@ static const struct wrong wrong_json[] = {
      "1:17: expected a string in quotes, a number, true, false, [ or {\n"},
     {"{\"tasks\": {\"a\": 01}}",
      "1:17: expected a string in quotes, a number, true, false, [ or {\n"},
-    {"{\"tasks\":", "1:10: the file ends in the middle\n"},
+    {"{\"tasks\":", "1:10: unexpected end of file\n"},
     {"{\"tasks\": {\"a\": \"x\"}} {}", "1:23: unexpected text after the end\n"},
-    {"{\"tasks\": {\"a\": \"\\q\"}}", "1:18: an escape that JSON does not know\n"},
-    {"{\"tasks\": {\"a\": \"\\u12g4\"}}", "1:18: \\u wants four hexadecimal digits\n"},
-    {"{\"tasks\": {\"a\": \"\\ud800x\"}}", "1:18: half of a pair of \\u is missing\n"},
-    {"{\"tasks\": {\"a\": \"x\\u0000\"}}", "1:19: a zero byte in a text\n"},
+    {"{\"tasks\": {\"a\": \"\\q\"}}", "1:18: unknown escape sequence\n"},
+    {"{\"tasks\": {\"a\": \"\\u12g4\"}}", "1:18: \\u needs four hexadecimal digits\n"},
+    {"{\"tasks\": {\"a\": \"\\ud800x\"}}", "1:18: incomplete surrogate pair after \\u\n"},
+    {"{\"tasks\": {\"a\": \"x\\u0000\"}}", "1:19: a zero byte in a string\n"},
     {"{\"tasks\": {\"a\": null}}", "1:12: task \"a\" has no run\n"},
     {"{\"tasks\": {\"a\": {\"run\": null}}}", "1:25: run has no value\n"},
     {"{\"tasks\": {\"a\": \"x\",\n \"\\u00e4\\t\": \"x\", \"b\": {\"rum\": \"x\"}}}",
-     "2:2: the name of the task has a control character in it: \"\xc3\xa4?\"\n"
-     "2:25: a task has no key \"rum\"; did you mean run?\n"
+     "2:2: the name of the task contains a control character: \"\xc3\xa4?\"\n"
+     "2:25: a task has no key \"rum\" (did you mean run?)\n"
      "2:19: task \"b\" has no run\n"},
     {"[]", "1:1: the file is a list; expected a mapping\n"},
 };
@@ -288,7 +288,7 @@ static void what_is_no_json_is_found(void **state)
     for (size_t i = 0; i < sizeof wrong_json / sizeof *wrong_json; i++)
         wrong_check(JOBFILE_JSON, "", &wrong_json[i]);
     refused(JOBFILE_JSON_LINES, "{\"name\": \"a\", \"run\": \"x\"}\n\"b\"\n",
-            "2:1: a line is not an object; expected a task\n");
+            "2:1: expected an object with a task\n");
     refused(JOBFILE_JSON_LINES, "{\"rota\": 1}\n", "1:1: the file has no tasks\n");
     refused(JOBFILE_JSON_LINES, "{\"name\": \"a\", \"run\": \"x\", \"policy\": 1}\n",
             "1:27: a task has no key \"policy\"\n");
@@ -299,16 +299,16 @@ static void what_is_no_json_is_found(void **state)
 static void what_is_no_text_is_found(void **state)
 {
     (void)state;
-    refused(JOBFILE_YAML, TASKS "  \xc3\xa4: \xff\n", "2:6: this is not UTF-8\n");
-    refused(JOBFILE_YAML, TASKS "  a: \xc3", "2:6: this is not UTF-8\n");
-    refused(JOBFILE_YAML, TASKS "  a: \xed\xa0\x80", "2:6: this is not UTF-8\n");
-    refused(JOBFILE_YAML, TASKS "  a: \xc0\x80", "2:6: this is not UTF-8\n");
+    refused(JOBFILE_YAML, TASKS "  \xc3\xa4: \xff\n", "2:6: not valid UTF-8\n");
+    refused(JOBFILE_YAML, TASKS "  a: \xc3", "2:6: not valid UTF-8\n");
+    refused(JOBFILE_YAML, TASKS "  a: \xed\xa0\x80", "2:6: not valid UTF-8\n");
+    refused(JOBFILE_YAML, TASKS "  a: \xc0\x80", "2:6: not valid UTF-8\n");
     refused(JOBFILE_YAML,
             "\xff\xfe"
             "a",
-            "1:1: this is not UTF-8\n");
+            "1:1: not valid UTF-8\n");
     refused(JOBFILE_JSON, "{\"a\x1b\"}", "1:4: a control character\n");
-    refused_bytes(JOBFILE_YAML, "tasks:\n\0", 8, "2:1: a byte that is zero; this is not a text\n");
+    refused_bytes(JOBFILE_YAML, "tasks:\n\0", 8, "2:1: a zero byte; this is not a text file\n");
 }
 
 // The same piece over and over, between two others.
@@ -335,13 +335,13 @@ static void depth_ends_before_it_costs(void **state)
 {
     (void)state;
     refused_repeated(JOBFILE_YAML, "a: ", "[", 1000000,
-                     "1:67: more than 64 levels inside each other\n");
+                     "1:67: more than 64 nested levels\n");
     refused_repeated(JOBFILE_YAML, "", "- ", 100000,
-                     "1:129: more than 64 levels inside each other\n");
+                     "1:129: more than 64 nested levels\n");
     refused_repeated(JOBFILE_JSON, "", "[", 1000000,
-                     "1:65: more than 64 levels inside each other\n");
+                     "1:65: more than 64 nested levels\n");
     refused_repeated(JOBFILE_JSON, "", "{\"a\":", 1000000,
-                     "1:321: more than 64 levels inside each other\n");
+                     "1:321: more than 64 nested levels\n");
 }
 
 static void long_names_and_commands_are_refused(void **state)
@@ -350,7 +350,7 @@ static void long_names_and_commands_are_refused(void **state)
     char *name = repeated(TASKS "  ", "n", 256, ": x\n");
     struct jobfile file;
     assert_false(jobfile_parse(&file, "f", JOBFILE_YAML, name, strlen(name)));
-    assert_non_null(strstr(file.errors[0].reason, "has more than 255 bytes"));
+    assert_non_null(strstr(file.errors[0].reason, "is longer than 255 bytes"));
     jobfile_release(&file);
     free(name);
     char *run = repeated(TASKS "  a: {run: echo, env: {A: '", "x", 128 << 10, "'}}\n");
@@ -390,7 +390,7 @@ static void too_many_tasks_and_needs_are_refused(void **state)
                     "]},\n a: {run: x,"
                     " matrix: {p: [1,2,3,4,5,6,7,8,9,0], q: [1,2,3,4,5,6,7,8,9,0], r: "
                     "[1,2,3,4,5,6,7,8,9,0], s: [1,2,3,4]}}}");
-    refused(JOBFILE_YAML, text, "1:9: more than 10000000 needs in all; put tasks into a bundle\n");
+    refused(JOBFILE_YAML, text, "1:9: more than 10000000 dependencies; put tasks into a bundle\n");
     free(text);
 }
 
