@@ -1,10 +1,10 @@
-// condition.c - what a task waits for, in the words of its job file.
+// condition.c - what a task waits for, with the names of the job file.
 #include "query/query.h"
 #include "store/line_buffer.h"
 
 #include <string.h>
 
-// "3", or "7.3", as what the task is called there.
+// Adds the name of the task "3" (of this job) or "7.3".
 static void name_add(struct line *line, const struct ask *ask, const char **text)
 {
     const char *begin = *text;

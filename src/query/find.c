@@ -1,4 +1,4 @@
-// find.c - what people call tasks, lanes and objects.
+// find.c - finds tasks, lanes and objects by name.
 #include "query/query.h"
 #include "base/base.h"
 #include "store/line_buffer.h"
@@ -80,7 +80,7 @@ static bool output_at(const char *text, uint32_t nth, struct rota_output *output
     return false;
 }
 
-// The nth line about an output, whatever its kind.
+// The nth output in the details, of any kind.
 static void object_name(const char *details, uint32_t nth, struct ask_object *object)
 {
     static const struct {

@@ -1,10 +1,10 @@
-// layout.c - for pictures: attempts side by side, and the chain of tasks that took longest.
+// layout.c - layout for charts: attempts on separate lines, and the critical path.
 #include "query/query.h"
 #include "base/base.h"
 
 #include <stdlib.h>
 
-// ---- Side by side ---------------------------------------------------------------------------
+// ---- Lines of the chart ---------------------------------------------------------------------
 
 static rota_time ended_of(const struct ask_attempt *attempt, rota_time now)
 {
@@ -20,15 +20,15 @@ static int began_compare(const void *one, const void *other)
     return left < right ? -1 : left > right;
 }
 
-// A worker starts the next command before it reads its clock for the end of the last one: such a
-// small overlap does not count.
+// A worker starts the next command before it records the end of the last one, so a small overlap is
+// ignored.
 enum { OVERLAP = 5000, OVERLAP_PART = 4 };
 
 struct slot {
-    rota_time began, ended;  // of its last bar
+    rota_time began, ended;  // of the last bar on the line
 };
 
-// An attempt that ended before the last one of a slot cannot follow it there.
+// An attempt that ended before the last one of a line cannot follow it there.
 static bool is_free(const struct slot *slot, const struct ask_attempt *attempt, rota_time now)
 {
     rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
@@ -60,7 +60,7 @@ uint32_t ask_slots(struct ask *ask, rota_time now)
     return slot_count;
 }
 
-// ---- The longest chain ----------------------------------------------------------------------
+// ---- The critical path ----------------------------------------------------------------------
 
 rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
 {
@@ -71,8 +71,8 @@ rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
     return sum;
 }
 
-// A bundle finishes with its members, and its members wait for its dependencies. One visit to a
-// task gives each of these to `visit`.
+// A bundle finishes with its members, and its members wait for its dependencies. Calls `visit` for
+// each such edge of a task.
 typedef void edge_fn(void *context, uint32_t before, uint32_t after);
 
 static void edges_visit(const struct ask *ask, edge_fn *visit, void *context)
@@ -89,10 +89,10 @@ static void edges_visit(const struct ask *ask, edge_fn *visit, void *context)
 
 struct chain {
     const struct ask *ask;
-    uint32_t *first, *after;  // edges by the task before
-    uint32_t *lacks;          // edges into it that are not looked at
+    uint32_t *first, *after;  // edges by their first task
+    uint32_t *lacks;          // incoming edges not yet visited
     uint32_t *queue, count;
-    uint32_t *before;  // on the longest way, plus 1
+    uint32_t *before;  // predecessor on the longest path, plus 1
     rota_time *length;
 };
 
@@ -141,7 +141,7 @@ static void chain_release(struct chain *chain)
     free(chain->before), free(chain->length);
 }
 
-// Tasks that are part of a cycle, as conditions may form one, are left out.
+// Tasks on a cycle, which conditions may form, are left out.
 static void chain_walk(struct chain *chain, rota_time now)
 {
     for (uint32_t i = 0; i < chain->count; i++) {

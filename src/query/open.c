@@ -1,4 +1,4 @@
-// open.c - the tasks and attempts of a job, as the database has them.
+// open.c - reads the tasks and attempts of a job from the database.
 #include "query/query.h"
 #include "base/base.h"
 #include "store/line_buffer.h"
@@ -19,7 +19,7 @@ struct ask_block {
 
 void ask_no_memory(void)
 {
-    fputs("rota: no memory\n", stderr);
+    fputs("rota: out of memory\n", stderr);
     exit(EXIT_BROKEN);
 }
 
@@ -56,7 +56,7 @@ static const char *name_keep(struct ask *ask, const struct look_task *from)
     return text_keep(ask, from->name && *from->name ? from->name : id);
 }
 
-// Tasks are numbered without gaps, so a number minus one is the place.
+// Tasks are numbered without gaps, so the index is the number minus one.
 static bool task_take(void *context, const struct look_task *from)
 {
     struct ask *ask = context;
@@ -93,7 +93,7 @@ static bool task_take(void *context, const struct look_task *from)
     return true;
 }
 
-// ---- What a task waits for ------------------------------------------------------------------
+// ---- Dependencies ---------------------------------------------------------------------------
 
 struct needs {
     uint32_t *items, count, capacity;
@@ -116,7 +116,7 @@ static void edges_add(struct ask *ask, struct needs *needs, const char *text)
     }
 }
 
-// "su(3)&fa(7.4)": names of tasks stand in brackets.
+// "su(3)&fa(7.4)": task numbers are in parentheses.
 static void condition_add(struct ask *ask, struct needs *needs, const char *text)
 {
     while ((text = strchr(text, '('))) {
@@ -160,7 +160,7 @@ static int place_compare(const void *one, const void *other)
 
 enum { FEW = 32 };
 
-// A few are searched in order; many are sorted first.
+// Removes duplicates: a few are compared one by one, many are sorted first.
 static void needs_clean(struct needs *needs)
 {
     if (needs->count <= FEW) {
@@ -229,7 +229,7 @@ static bool attempt_take(void *context, const struct look_attempt *from)
     return true;
 }
 
-// "7.3 RUNNING w1" or "7.3-9 RUNNING w1": from then on they run.
+// "7.3 RUNNING w1" or "7.3-9 RUNNING w1": these tasks have started.
 static void line_note(struct ask *ask, const char *line, rota_time at)
 {
     uint64_t job, first, last;
@@ -260,7 +260,7 @@ static bool is_out(const struct ask_task *task)
     return !task->is_bundle && strcmp(task->status, "RUNNING") == 0;
 }
 
-// The table says when a task was handed out; the journal, when its worker began with it.
+// The table has the time of the assignment; the journal has the time when the worker started.
 static bool starts_find(struct ask *ask)
 {
     rota_time first = 0;
@@ -308,9 +308,9 @@ static void attempts_deal(struct ask *ask)
     }
 }
 
-// ---- The whole ------------------------------------------------------------------------------
+// ---- The job --------------------------------------------------------------------------------
 
-// Tasks of `rota run` are for a machine that is called like the file.
+// `rota run` stores the path of the job file as the machine name of its tasks.
 static const char *path_find(struct ask *ask)
 {
     uint32_t machine = 0;
@@ -346,7 +346,7 @@ struct rota *ask_core(struct ask *ask, const char **reason)
     struct rota_config config = rota_config_default();
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
     if (ask->rota) return ask->rota;
-    *reason = "no memory for the core";
+    *reason = "out of memory";
     config.tasks_max = config.groups_max = config.objects_max = 1u << 28;
     config.edges_max = config.jobs_max = 1u << 28;
     config.lanes_max = config.workers_max = 1u << 20;
@@ -360,7 +360,7 @@ struct rota *ask_core(struct ask *ask, const char **reason)
     bool fine = !store_error(ask->store)->fault
                 && (!event.restore.count || rota_step(ask->rota, &event) == ROTA_OK);
     if (fine) return ask->rota;
-    *reason = "no core can be made of its rows; see rota verify";
+    *reason = "its rows are inconsistent; run rota verify";
     rota_close(ask->rota);
     return ask->rota = NULL;
 }

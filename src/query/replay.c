@@ -1,4 +1,4 @@
-// replay.c - repeats the changes of the journal in order, and compares two cores.
+// replay.c - replays the journal, and compares the result with the rows of the database.
 #include "query/replay.h"
 
 #include "base/base.h"
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIFFERENT_MAX = 20 };  // more are counted, and not told
+enum { DIFFERENT_MAX = 20 };  // further differences are only counted
 
-// How far a task is by the journal alone. State 0: it was submitted, and nothing else was said.
+// The state of a task according to the journal. State 0: submitted, and not changed since.
 struct told {
     rota_task_id id;
     uint32_t state, worker, attempt;
@@ -23,7 +23,7 @@ struct playing {
     struct map by_task;  // index + 1
     struct told *told;
     uint32_t count, capacity;
-    uint64_t next;       // sequence
+    uint64_t next;       // sequence number of the next turn
     bool stops;
 };
 
@@ -59,7 +59,7 @@ static bool told_add(struct playing *playing, rota_task_id id)
 
 // ---- Lines -------------------------------------------------------------------------------------
 
-// "job 7 gets 3 from 1".
+// Parses "job 7 gets 3 from 1".
 static bool submission_make(struct playing *playing, const char *line)
 {
     uint32_t job, count, first;
@@ -68,11 +68,11 @@ static bool submission_make(struct playing *playing, const char *line)
     playing->replay->tasks += count;
     for (uint32_t i = 0; i < count; i++)
         if (!told_add(playing, (rota_task_id){job, first + i}))
-            incomplete(playing, "no memory for its tasks", 0, 0);
+            incomplete(playing, "out of memory", 0, 0);
     return true;
 }
 
-// Behind the state: " w4 exit 3 attempt 2", each if it is there.
+// Parses the text after the state: " w4 exit 3 attempt 2", each part optional.
 static bool rest_read(const char *text, struct told *told)
 {
     int length;
@@ -85,7 +85,7 @@ static bool rest_read(const char *text, struct told *told)
     return true;
 }
 
-// "7.3-9 RUNNING w4".
+// Parses "7.3-9 RUNNING w4".
 static bool change_make(struct playing *playing, const char *line, uint64_t sequence)
 {
     struct told now = {.attempt = 1};
@@ -123,7 +123,7 @@ static bool turn_make(void *context, const struct store_turn *turn)
 {
     struct playing *playing = context;
     if (turn->sequence != playing->next)
-        incomplete(playing, "the journal lacks turns %llu to %llu", playing->next,
+        incomplete(playing, "turns %llu to %llu are missing in the journal", playing->next,
                    turn->sequence - 1);
     playing->next = turn->sequence + 1;
     playing->replay->turns++;
@@ -135,7 +135,7 @@ static bool turn_make(void *context, const struct store_turn *turn)
     return !playing->stops;
 }
 
-// ---- The result --------------------------------------------------------------------------------
+// ---- Comparison --------------------------------------------------------------------------------
 
 static void differs(struct playing *playing, rota_task_id id, const char *rows, const char *journal)
 {
@@ -151,13 +151,14 @@ static void values_write(char out[80], uint32_t state, uint32_t worker, uint32_t
     if (worker) snprintf(out + length, 80 - (size_t)length, " on w%u", worker);
 }
 
-// The row becomes what the journal says; where they differ, that is told.
+// Sets the row to the state in the journal, and reports a difference.
 static void row_replay(struct playing *playing, struct rota_record *row)
 {
     const struct told *told = told_find(playing, row->task.id);
     char one[80], other[80];
     if (!told) return differs(playing, row->task.id, "there", "nowhere");
-    uint32_t attempt = row->task.attempt ? row->task.attempt : 1;  // the journal leaves out a first
+    // The journal omits a first attempt.
+    uint32_t attempt = row->task.attempt ? row->task.attempt : 1;
     bool same = row->task.state == told->state && row->task.worker.number == told->worker
                 && attempt == told->attempt;
     if (told->state && same && row->task.state == ROTA_TASK_FAILED)
@@ -172,7 +173,7 @@ static void row_replay(struct playing *playing, struct rota_record *row)
     if (row->task.attempt || told->attempt > 1) row->task.attempt = told->attempt;
 }
 
-// The digest of a core that was made from these rows; 0: it does not take them.
+// The digest of a core restored from these rows; 0: the core refuses them.
 static uint64_t digest_of(struct playing *playing, const struct rota_record *rows, uint32_t count)
 {
     struct rota_config config = rota_config_default();
@@ -185,7 +186,7 @@ static uint64_t digest_of(struct playing *playing, const struct rota_record *row
     if (rota_step(rota, &event) == ROTA_OK)
         digest = rota_digest(rota);
     else
-        fprintf(playing->out, "the core does not take them: %s\n", rota_reason(rota));
+        fprintf(playing->out, "the core refuses the rows: %s\n", rota_reason(rota));
     rota_close(rota);
     return digest;
 }
@@ -193,14 +194,14 @@ static uint64_t digest_of(struct playing *playing, const struct rota_record *row
 static void rows_compare(struct playing *playing, const struct rota_record *rows, uint32_t count)
 {
     struct rota_record *made = calloc(count ? count : 1, sizeof *made);
-    if (!made) return incomplete(playing, "no memory for its rows", 0, 0);
+    if (!made) return incomplete(playing, "out of memory", 0, 0);
     if (count) memcpy(made, rows, count * sizeof *made);
     for (uint32_t i = 0; i < count; i++)
         if (made[i].kind == ROTA_RECORD_TASK) row_replay(playing, &made[i]);
     uint64_t stored = digest_of(playing, rows, count);
     bool same = stored && stored == digest_of(playing, made, count);
     if (!same && !playing->replay->different++)
-        fputs("the core is not the same from its rows and from the journal\n", playing->out);
+        fputs("the state of the core differs between the rows and the journal\n", playing->out);
     free(made);
 }
 
@@ -210,7 +211,7 @@ bool replay_journal(struct store *store, struct replay *replay, FILE *out)
     playing.memory = memory_heap;
     *replay = (struct replay){0};
     bool read = store_journal(store, 1, INT64_MAX, turn_make, &playing);
-    if (read && !replay->turns) incomplete(&playing, "there is no journal in it", 0, 0);
+    if (read && !replay->turns) incomplete(&playing, "the database has no journal", 0, 0);
     if (read && !replay->is_incomplete) {
         uint32_t count;
         const struct rota_record *rows = store_rows(store, &count);

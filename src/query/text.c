@@ -1,4 +1,4 @@
-// text.c - ends, times and sizes as people read them.
+// text.c - formats results, times and sizes.
 #include "query/query.h"
 
 #include <inttypes.h>

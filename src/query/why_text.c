@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// {task}, {worker} and so on are put in by part_write().
+// part_write() replaces {task}, {worker} and so on.
 static const char *const sentences[ROTA_HOLDS] = {
     [ROTA_HOLD_NONE] = "nothing holds it: it is {own status}",
     [ROTA_HOLD_IDLE] = "idle: it is not staged",
@@ -18,7 +18,7 @@ static const char *const sentences[ROTA_HOLDS] = {
     [ROTA_HOLD_ORDER] = "held in lane {lane}: after {task}, which is the head of the lane"
                         " (order)",
     [ROTA_HOLD_START] = "held in lane {lane}: the lane is strict (start order), and {task}"
-                        " was let in but has not started",
+                        " was admitted but has not started",
     [ROTA_HOLD_GROUP] = "held in lane {lane}: group {group} is busy, held by {task}",
     [ROTA_HOLD_ACCESS] = "held in lane {lane}: its access is {access} and {insiders} inside,"
                          " {task} among them",
@@ -66,19 +66,19 @@ static void add(struct sentence *sentence, const char *format, ...)
     sentence->length += (size_t)length < left ? (size_t)length : left - 1;
 }
 
-// ---- The parts -------------------------------------------------------------
+// ---- Placeholders -----------------------------------------------------------
 
 static void task_write(struct sentence *sentence)
 {
     rota_task_id task = sentence->why->task;
     add(sentence, "%s", task.task ? sentence->names->task(sentence->names->context, task)
-                                  : "nobody");
+                                  : "another task");
 }
 
 static void worker_write(struct sentence *sentence)
 {
     rota_worker_id worker = sentence->why->worker;
-    const char *other = sentence->why->hold == ROTA_HOLD_STOPPING ? "its handler" : "nobody";
+    const char *other = sentence->why->hold == ROTA_HOLD_STOPPING ? "its handler" : "a worker";
     add(sentence, "%s", worker.number ? sentence->names->worker(sentence->names->context, worker)
                                       : other);
 }
@@ -135,7 +135,7 @@ static void access_write(struct sentence *sentence)
     add(sentence, sentence->subject->access == ROTA_ACCESS_WRITE ? "write" : "read");
 }
 
-// Those inside are of the other class, or it could join them.
+// The tasks inside have the other access, otherwise this one could join them.
 static void insiders_write(struct sentence *sentence)
 {
     bool readers = sentence->subject->access == ROTA_ACCESS_WRITE;

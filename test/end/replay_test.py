@@ -67,10 +67,10 @@ def main():
                 and said["changes"] >= 8, f"a run is replayed: {same.stdout.strip()}")
         Tap.say(" 0 different" in rota("replay", path).stdout, "and told in words")
         gap = changed(path, folder, "DELETE FROM sched_event WHERE sequence = 2")
-        Tap.say(gap.returncode == 2 and "the journal lacks turns 2 to 2" in gap.stderr,
+        Tap.say(gap.returncode == 2 and "turns 2 to 2 are missing in the journal" in gap.stderr,
                 "a turn that is missing is named")
         first = changed(path, folder, "DELETE FROM sched_event WHERE sequence < 3")
-        Tap.say(first.returncode == 2 and "lacks turns 1 to 2" in first.stderr,
+        Tap.say(first.returncode == 2 and "turns 1 to 2 are missing" in first.stderr,
                 "so is the beginning")
         line = changed(path, folder, "UPDATE sched_event SET lines = 'once' WHERE sequence = 2")
         Tap.say(line.returncode == 2 and "turn 2 has an invalid line" in line.stderr,
