@@ -52,7 +52,7 @@ bool wire_entry_read(const char *text, struct wire_entry *entry)
     return wire_hex_read(at + 1, entry->hash);
 }
 
-// The highest bit marks a name made from a content.
+// The highest bit marks an id that is derived from content.
 rota_object_id wire_entry_object(const struct wire_entry *entry)
 {
     rota_object_id object;

@@ -1,4 +1,4 @@
-// decode.c - bytes into messages, from the rows of the table. It never reads past a frame.
+// decode.c - decodes messages according to the table. It never reads past a frame.
 #include "net/wire/wire.h"
 
 #include <stdlib.h>
@@ -83,11 +83,11 @@ static wire_text get_text(struct reader *reader)
     return bytes && !reader->bad ? (wire_text){bytes, length} : (wire_text){"", 0};
 }
 
-// The lists of a message are consecutive in the arena; no message has more than these.
+// The lists of a message are consecutive in the arena; no message has more lists than this.
 enum { ALIGNED = 8, LISTS = 16 };
 
-// A list whose items take at least `least` bytes of the frame each. The arena has room for every
-// list that a frame of this length can have.
+// Reads a list whose items take at least `least` bytes of the frame each. The arena has room for
+// every list that a frame of this length can contain.
 static void *get_list(struct reader *reader, uint32_t *count, uint32_t least, size_t size)
 {
     struct wire_in *in = reader->in;
@@ -108,7 +108,7 @@ static wire_object get_object(struct reader *reader)
     return (wire_object){high, low};
 }
 
-// A letter and, unless that is 0, the hash. Version 1 had no contents.
+// A letter, followed by the hash unless the letter is 0. Version 1 had no contents.
 static wire_content get_content(struct reader *reader)
 {
     wire_content content = {.kind = 0};
@@ -123,7 +123,7 @@ static wire_content get_content(struct reader *reader)
     return content;
 }
 
-// The least number of bytes of a field in a frame.
+// The smallest number of bytes of each kind of field in a frame.
 enum {
     LEAST_u32 = 4,
     LEAST_u64 = 8,
@@ -150,7 +150,7 @@ static wire_texts get_texts(struct reader *reader)
     {                                                                                              \
         enum { ROW_LEAST = 0 WIRE_##NAME##_ROW(LEAST) };                                           \
         _Static_assert(sizeof(struct wire_##name) * LEAST_text <= ROW_LEAST * sizeof(wire_text),   \
-                       "a row takes no more room for its bytes than a text");                      \
+                       "a row needs no more memory per byte than a text");                      \
         wire_##name##s list;                                                                       \
         list.items = get_list(reader, &list.count, ROW_LEAST, sizeof *list.items);                 \
         for (uint32_t i = 0; i < list.count; i++) {                                                \
@@ -174,7 +174,7 @@ WIRE_MESSAGES(MESSAGE)
 #undef MESSAGE
 #undef FIELD
 
-// An empty text needs the most memory per byte of the frame; no row needs more than its texts.
+// An empty text needs the most memory per byte of the frame; no row needs more.
 static bool arena_reserve(struct wire_in *in, uint32_t length)
 {
     uint64_t need = (uint64_t)length / LEAST_text * sizeof(wire_text) + LISTS * ALIGNED;
@@ -187,8 +187,8 @@ static bool arena_reserve(struct wire_in *in, uint32_t length)
     return true;
 }
 
-// Peers exchange their versions first, so that peers of different versions can report it. The other
-// fields of another version's GREET or WELCOME are unknown, and stay empty.
+// Peers exchange their versions first, so that peers of different versions can report the mismatch.
+// The other fields of another version's GREET or WELCOME are unknown and stay empty.
 static bool is_foreign(const struct reader *reader, struct wire_message *message)
 {
     static const wire_text none = {"", 0};

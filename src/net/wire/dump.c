@@ -1,4 +1,4 @@
-// dump.c - messages as text, from the rows of the table.
+// dump.c - formats messages as text according to the table.
 #include "net/wire/wire.h"
 
 #include <inttypes.h>

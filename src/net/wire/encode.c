@@ -1,10 +1,10 @@
-// encode.c - messages into bytes, from the rows of the table.
+// encode.c - encodes messages according to the table.
 #include "net/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVED_LEAST = 64 << 10 };  // sent bytes, before the rest is moved to the front
+enum { MOVED_LEAST = 64 << 10 };  // bytes sent before the rest moves to the front
 
 char *wire_out_room(struct wire_out *out, uint32_t count)
 {
@@ -26,7 +26,7 @@ char *wire_out_room(struct wire_out *out, uint32_t count)
     return at;
 }
 
-// Inline, because most fields have a few bytes and there is room.
+// Inline, because most fields are a few bytes and usually fit.
 static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t count)
 {
     if (count > out->capacity - out->length) {
@@ -38,7 +38,7 @@ static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t c
     }
 }
 
-// All supported machines are little-endian; a build for others would have to swap bytes here.
+// All supported machines are little-endian; others would have to swap bytes here.
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied without swapping");
 
 static void put_u32(struct wire_out *out, wire_u32 number)
@@ -67,7 +67,7 @@ static void put_task(struct wire_out *out, wire_task task)
     put_u32(out, task.task);
 }
 
-// Adds a zero byte, so that the reader has a string without copying.
+// Adds a zero byte, so that the decoder need not copy the text to terminate it.
 static void put_text(struct wire_out *out, wire_text text)
 {
     put_u32(out, text.length);
@@ -149,7 +149,8 @@ void wire_out_sent(struct wire_out *out, uint32_t count)
 {
     out->sent += count;
     assert(out->sent <= out->length);
-    // A slow peer may never have received all: moves the rest, so that sent bytes do not pile up.
+    // With a slow peer the buffer may never be empty: move the rest to the front, so that it does
+    // not grow.
     uint32_t left = out->length - out->sent;
     if (left && (out->sent < MOVED_LEAST || out->sent < left)) return;
     if (left) memmove(out->bytes, out->bytes + out->sent, left);

@@ -1,11 +1,11 @@
-// fields.h - the kinds of fields in messages, and the rows of their lists.
+// fields.h - the types of fields in messages, and the rows of their lists.
 #pragma once
 
 #include "rota_types.h"
 
 #include <stdint.h>
 
-// ---- Kinds of fields --------------------------------------------------------------
+// ---- Types of fields --------------------------------------------------------------
 
 typedef uint32_t wire_u32;
 typedef uint64_t wire_u64;
@@ -14,19 +14,19 @@ typedef int64_t wire_time;  // microseconds; a point in time is UTC
 typedef rota_task_id wire_task;
 typedef rota_object_id wire_object;
 typedef struct rota_content wire_content;  // `kind` is the letter of an entry; 0: unknown
-typedef struct { const char *bytes; uint32_t length; } wire_text;  // ends with a zero once decoded
+typedef struct { const char *bytes; uint32_t length; } wire_text;  // ends with a zero if decoded
 typedef struct { wire_text *items; uint32_t count; } wire_texts;
 
 enum wire_file_kind {
     WIRE_FILE = 1,        // a regular file
-    WIRE_DIRECTORY,       // a directory with all files below it
-    WIRE_STREAM,          // flows while both ends run
+    WIRE_DIRECTORY,       // a directory with everything below it
+    WIRE_STREAM,          // transferred while writer and reader run
     WIRE_SOURCE,          // inputs: a file or directory of the user, at `path`
     WIRE_RESULT,          // HELD: a result for the content key `object`
 };
-enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the task succeeds
+enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also copied to `path` when the task succeeds
 
-// Rows of which a message may have a list.
+// Rows that a message can have lists of.
 #define WIRE_FILE_ROW(F)                                                              \
     F(u32, kind)      /* enum wire_file_kind */                                       \
     F(u32, flags)     /* enum wire_file_flag */                                       \

@@ -1,7 +1,7 @@
 // table.h - every message between rota processes, as one table.
 //
-// A message is a list of fields, each with its kind. The structs, the encoder, the decoder, the
-// dump and doc/wire-protocol.md all come from these rows, so they cannot disagree.
+// A message is a list of typed fields. The structs, the encoder, the decoder, the dump and
+// doc/wire-protocol.md are all generated from these rows, so they cannot disagree.
 #pragma once
 
 #include "net/wire/fields.h"
@@ -9,11 +9,11 @@
 // ---- Messages ------------------------------------------------------------------------
 
 enum wire_run_flag {
-    WIRE_RUN_CACHE = 1,    // the result may be taken from, and is put into, the cache
+    WIRE_RUN_CACHE = 1,    // the result may come from the cache, and is added to it
     WIRE_RUN_PRIVATE = 2,  // in a new directory that contains its inputs
-    WIRE_RUN_EXCLUSIVE = 4,  // it holds a group or a lane: it is killed when the lease ends
+    WIRE_RUN_EXCLUSIVE = 4,  // holds a group or a lane: it is killed when the lease expires
     WIRE_RUN_ANYWHERE = 8,   // if `cwd` does not exist, in a new directory
-    WIRE_RUN_CACHE_FAILURE = 16,  // with CACHE: a failure is a result too, for the first attempt
+    WIRE_RUN_CACHE_FAILURE = 16,  // with CACHE: a failure counts as a result, for the first attempt
 };
 
 // ---- Between a server and a worker -------------------------------------------------------
@@ -38,11 +38,11 @@ enum wire_run_flag {
     F(files, inputs)                                                                 \
     F(files, outputs)
 #define WIRE_STOP(F) F(task, task) F(u32, attempt) F(time, grace)
-#define WIRE_DROP(F) F(files, objects)  // only `object` of each counts
-#define WIRE_QUIT(F) F(time, grace)     // the worker stops and reports all tasks, and exits
+#define WIRE_DROP(F) F(files, objects)  // uses only `object` of each
+#define WIRE_QUIT(F) F(time, grace)     // the worker stops and reports all tasks, then exits
 #define WIRE_DRAIN(F) F(u32, reserved)  // no further tasks; a worker sends it before it exits
 #define WIRE_PROBE(F) F(u32, reserved)  // the worker answers with a BEAT at once
-#define WIRE_BEATEN(F) F(u64, sent)     // acknowledges that BEAT: the lease runs from its sending
+#define WIRE_BEATEN(F) F(u64, sent)     // acknowledges that BEAT: the lease starts when it was sent
 enum wire_how {
     WIRE_NOW_RECORDED = 1,
     WIRE_WAS_RECORDED,  // by an earlier report of the same attempt
@@ -61,36 +61,36 @@ enum wire_how {
     F(u64, client)      /* whose quota of tickets it counts for; 0: a worker's */
 
 // The worker checks whether it still has these objects, and answers HELD or LOST for each.
-#define WIRE_SHOW(F) F(files, objects)  // only `object` of each counts
+#define WIRE_SHOW(F) F(files, objects)  // uses only `object` of each
 
-// An output of a command, present or (`later`) future, is another object, too; with `later` no task
+// A present or (`later`) future output of a command gets a second object id. With `later`, no task
 // will read the first one.
 #define WIRE_ALIAS(F) F(object, from) F(object, to) F(u32, later)
 
-// The outputs are a result for this content key; the worker reports it when it joins again.
-#define WIRE_KNOWN(F) F(object, key) F(files, outputs)  // only `object` of each counts
+// The outputs are the result for this content key. The worker reports it when it joins again.
+#define WIRE_KNOWN(F) F(object, key) F(files, outputs)  // uses only `object` of each
 
-// A stream that a command of the worker reads comes from that address; show the ticket there.
+// The source of a stream that a command of the worker reads: connect there and show the ticket.
 #define WIRE_FLOW(F) F(object, object) F(text, address) F(text, ticket)
 
 // Worker to server.
 enum wire_end {
     WIRE_EXITED = 1,       // status: the exit status
     WIRE_SIGNALED,         // status: the signal
-    WIRE_TIMED_OUT,        // status: the signal that ended it
+    WIRE_TIMED_OUT,        // status: the signal that killed it
     WIRE_OUT_OF_MEMORY,
     WIRE_STOPPED,          // as requested
     WIRE_NOT_STARTED,      // could not be started; status: errno
-    WIRE_BAD_OUTPUT,       // it exited with 0, but an output is missing or not as declared
+    WIRE_BAD_OUTPUT,  // it exited with 0, but an output is missing or differs from its declaration
     WIRE_BAD_INPUT,        // an input is missing
 };
 enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUMPED = 4 };
 
 #define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
-enum { WIRE_RESULTS_MAX = 100000 };     // that a worker reports when it joins, at most
-enum { WIRE_HELD_MAX = 4096 };          // objects in one HELD, LOST or STREAMED to a server
+enum { WIRE_RESULTS_MAX = 100000 };     // maximum that a joining worker reports
+enum { WIRE_HELD_MAX = 4096 };          // maximum per HELD, LOST or STREAMED to a server
 #define WIRE_HELD(F) F(files, objects)  // objects in the cache; all of them before HELLO
-// On each new connection, after the last HELD: the worker has no other objects.
+// Sent on each new connection after the last HELD: the worker has no other objects.
 #define WIRE_HELD_ALL(F) F(u64, count)
 #define WIRE_LOST(F) F(files, objects)
 #define WIRE_STARTED(F) F(task, task) F(u32, attempt) F(time, at) F(u32, pid)
@@ -109,12 +109,12 @@ enum { WIRE_HELD_MAX = 4096 };          // objects in one HELD, LOST or STREAMED
     F(u64, log_bytes)    /* of output, before any was cut; 0: no log */ \
     F(text, reason)      /* "", or why it failed */                     \
     F(files, outputs)
-#define WIRE_STREAMED(F) F(files, objects)  // the bytes of each that were written so far
+#define WIRE_STREAMED(F) F(files, objects)  // the number of bytes of each written so far
 
 enum wire_attempt_state {
     WIRE_ATTEMPT_QUEUED = 1,  // assigned, not started
     WIRE_ATTEMPT_RUNNING,
-    WIRE_ATTEMPT_SPOOLED,     // ended; the server has not recorded its report
+    WIRE_ATTEMPT_SPOOLED,     // ended, but the server has not recorded its report
 };
 // The first message of a worker after GREET, on each new connection.
 #define WIRE_JOIN(F)                                                          \
@@ -172,10 +172,10 @@ enum wire_code {
 enum wire_submit_flag {
     WIRE_SUBMIT_MORE = 1,  // another piece follows; the server waits for the last one
     WIRE_SUBMIT_OPEN = 2,  // the job may grow later
-    WIRE_SUBMIT_WATCH = 4, // with a WATCH of the job
+    WIRE_SUBMIT_WATCH = 4, // also starts a WATCH of the job
 };
-// A job, or more tasks of one. `high` and `low` are the id of the request; the server carries out a
-// repeated request once. The pieces of a submission have the same id, and continue its numbers.
+// A job, or additional tasks of a job. `high` and `low` are the request id; the server executes a
+// repeated request once. All pieces of a submission have the same id and continue its numbering.
 #define WIRE_SUBMIT(F)                                                       \
     F(u64, high) F(u64, low)                                                 \
     F(u32, flags)                                                            \
@@ -189,8 +189,7 @@ enum wire_submit_flag {
     F(texts, commands)  /* of the bodies, shown to people */                 \
     F(specs, tasks) F(edges, edges) F(clauses, clauses)                      \
     F(uses, inputs) F(makes, outputs)
-// When the server retries a failed attempt, within the number of retries. It follows a RUN in a
-// body.
+// When the server retries a failed attempt, within the number of retries. Follows a RUN in a body.
 #define WIRE_REPEAT(F)                                                       \
     F(time, rest)       /* backoff before the first retry */                 \
     F(u32, percent)     /* of the previous backoff: each further one */      \
@@ -203,13 +202,14 @@ enum wire_verb {
 };
 #define WIRE_CHANGE(F) F(u64, high) F(u64, low) F(u32, verb) F(task, task)
 // Pauses or resumes a lane, a worker or a job. A drained worker gets QUIT when its tasks have
-// ended; the name of a forgotten worker may be used with another key.
+// finished. After FORGET, the name of the worker may be used with another key.
 enum wire_rest_how { WIRE_PAUSE = 1, WIRE_RESUME, WIRE_DRAIN_AND_QUIT, WIRE_FORGET };
-enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER, WIRE_PART_JOB };  // a job: its number
+enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER, WIRE_PART_JOB };  // a job by its number
 #define WIRE_REST(F) F(u64, high) F(u64, low) F(u32, how) F(u32, part) F(text, name)
 #define WIRE_DONE(F) F(u64, high) F(u64, low) F(text, answer)
 
-// Reports every task of a job, or of all jobs (0), that ends; first those that have ended already.
+// Reports every task of a job, or of all jobs (0), that finishes, starting with those already
+// finished.
 #define WIRE_WATCH(F) F(u32, job)
 #define WIRE_ENDED(F)                                               \
     F(task, task) F(u32, outcome) F(i32, status) F(u32, attempt)    \
@@ -218,13 +218,13 @@ enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER, WIRE_PART_JOB };  // a jo
 
 enum wire_follow_flag {
     WIRE_FOLLOW_FROM_NOW = 1,  // ignores the position
-    WIRE_FOLLOW_ENDS = 2,      // stops after the last event so far
+    WIRE_FOLLOW_ENDS = 2,      // stop after the last event so far
 };
 // Sends the events after a position in the journal. A topic is KEY=VALUE with the keys job, task,
 // name, lane, worker and kind; an event is sent if it matches a value of each key that is given.
 #define WIRE_FOLLOW(F) F(u64, sequence) F(u32, place) F(u32, flags) F(texts, topics)
 enum wire_event_kind {
-    WIRE_EVENT_BEGIN = 1,  // the position, before all other events
+    WIRE_EVENT_BEGIN = 1,  // the position, before any other event
     WIRE_EVENT_TASK, WIRE_EVENT_JOB, WIRE_EVENT_WORKER,
     WIRE_EVENT_GAP,        // the server has removed the events before this position
     WIRE_EVENT_END,        // no further events so far
@@ -238,7 +238,7 @@ enum wire_event_kind {
     F(text, name) F(text, lane) F(text, worker)                                \
     F(i32, status) F(u32, attempt)
 
-// Asks for the state of a task, or (task 0) of a job.
+// Requests the state of a task or (task 0) of a job.
 #define WIRE_LOOK(F) F(u64, high) F(u64, low) F(task, task)
 enum wire_seen_flag {
     WIRE_SEEN_OVER = 1,  // the job has finished
@@ -253,7 +253,7 @@ enum wire_seen_flag {
     F(text, name) F(text, worker)  /* "": it does not run */                   \
     F(u32, tasks) F(u32, succeeded) F(u32, failed) F(u32, aborted) F(u32, running)
 
-// A query: a command of this program, which the server runs, and its output in pieces.
+// A query: the server runs a command of this program and sends its output in pieces.
 #define WIRE_ASK(F) F(u64, request) F(texts, words)
 #define WIRE_ANSWER(F) F(u64, request) F(u32, stream) F(text, bytes)
 #define WIRE_ANSWERED(F) F(u64, request) F(u32, status)
@@ -261,8 +261,8 @@ enum wire_seen_flag {
 #define WIRE_LOG(F) F(u64, request) F(task, task) F(u32, attempt) F(u64, offset)
 
 enum wire_data_verb {
-    WIRE_DATA_READ = 1,  // FETCH names its holders as soon as it exists
-    WIRE_DATA_THROUGH,   // the same through the server, if no worker can be reached
+    WIRE_DATA_READ = 1,  // FETCH names its holders as soon as the object exists
+    WIRE_DATA_THROUGH,   // the same through the server if no worker is reachable
     WIRE_DATA_KEEP,
     WIRE_DATA_RELEASE,
 };
@@ -270,7 +270,7 @@ enum wire_data_verb {
 
 #include "net/wire/table_handler.h"
 
-// ---- All of them ------------------------------------------------------------------------
+// ---- All messages -----------------------------------------------------------------------
 
 #define WIRE_MESSAGES(M)                                                                   \
     M(HELLO, hello) M(RUN, run) M(STOP, stop) M(DROP, drop) M(QUIT, quit) M(DRAIN, drain)  \

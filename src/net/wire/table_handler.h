@@ -1,7 +1,7 @@
-// table_handler.h - the messages between an external worker (handler) and a server.
+// table_handler.h - messages between an external worker (handler) and a server.
 #pragma once
 
-// A handler claims a task, and reports how it ended. `flags` are enum rota_claim_flag.
+// A handler claims a task and reports its result. `flags` are enum rota_claim_flag.
 #define WIRE_CLAIM(F)                                                        \
     F(u64, high) F(u64, low)                                                 \
     F(task, task)       /* none: any; task 0: any of that job */             \

@@ -1,11 +1,11 @@
-// wire.h - the messages between rota processes, encoded as bytes.
+// wire.h - encodes and decodes the messages between rota processes.
 //
-// Every message is one row of a table: its fields in order, each with its kind. The structs, the
-// encoder, the decoder and the dump all come from the same rows, so they cannot disagree.
+// Every message is one row of a table: its typed fields in order. The structs, the encoder, the
+// decoder and the dump are generated from these rows, so they cannot disagree.
 //
 //     frame = u32 length of the rest | u8 message | the fields in order, without padding
 //
-// Numbers are little-endian. A text is a u32 length and its bytes; lists are a u32 count and their
+// Numbers are little-endian. A text is a u32 length and its bytes; a list is a u32 count and its
 // items. A decoded message points into the frame and into the arena of its reader.
 #pragma once
 
@@ -17,11 +17,11 @@ enum { WIRE_FRAME_MAX = 16 << 20, WIRE_HASH = 32, WIRE_HEAD = 4 };
 
 #include "net/wire/table.h"
 
-// Of the protocol; a peer with another version is refused. 2: rows of files have a content.
+// The protocol version; a peer with another version is refused. 2: rows of files have a content.
 enum { WIRE_VERSION = 2 };
 #define WIRE_OTHER_VERSION                                                                         \
-    "the server speaks another protocol than this program: install the same version of rota on"   \
-    " both"
+    "the server uses another protocol version than this program: install the same version"     \
+    " of rota on both"
 #define WIRE_ENUM(NAME, name) WIRE_##NAME##_MESSAGE,
 enum wire_kind { WIRE_NONE, WIRE_MESSAGES(WIRE_ENUM) WIRE_KINDS_END };
 #undef WIRE_ENUM
@@ -41,10 +41,10 @@ struct wire_message {
     };
 };
 
-enum { WIRE_GRACE = 5000000 };     // from TERM to KILL, unless the task sets a time
-enum { WIRE_SHELL_STATUS = 126 };  // and above: the command did not run, or was killed
+enum { WIRE_GRACE = 5000000 };     // from TERM to KILL, unless the task sets its own
+enum { WIRE_SHELL_STATUS = 126 };  // from this status on, the command did not run or was killed
 
-// Whether a repetition would end in the same way: the command ran, and exited by itself.
+// Whether running it again would give the same result: the command ran and exited by itself.
 static inline bool wire_is_result(uint32_t end, int32_t status)
 {
     return end == WIRE_EXITED && status >= 0 && status < WIRE_SHELL_STATUS;
@@ -64,19 +64,20 @@ void wire_hex(const uint8_t hash[WIRE_HASH], char text[WIRE_HEX + 1]);
 bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH]);
 void wire_entry_write(const struct wire_entry *entry, char text[WIRE_ENTRY_TEXT]);
 bool wire_entry_read(const char *text, struct wire_entry *entry);
-rota_object_id wire_entry_object(const struct wire_entry *entry);  // that is named by its content
+// The id of an object named by its content.
+rota_object_id wire_entry_object(const struct wire_entry *entry);
 wire_content wire_entry_content(const struct wire_entry *entry);
 bool wire_entry_is(const struct wire_entry *entry, const wire_content *content);
-bool wire_content_is(const wire_content *one, const wire_content *other);  // the same bytes
+bool wire_content_is(const wire_content *one, const wire_content *other);  // same content
 
-// The id of a request: the fields `high` and `low` of messages. All zero: none.
+// A request id: the fields `high` and `low` of messages. All zero: none.
 struct request_id {
     uint64_t high, low;
 };
 
 // Object ids have three ranges, by the two highest bits of `low`: objects named by their content
-// (wire_entry_object), uploads of a job, and outputs of tasks. A client can bind only objects of
-// the first two, and only the last can be outputs.
+// (wire_entry_object), uploads of a job, and outputs of tasks. A client can only bind objects of
+// the first two, and only the third are outputs.
 static inline bool wire_is_upload(rota_object_id object) { return object.low >> 62 == 1; }
 static inline bool wire_is_named(rota_object_id object) { return object.low >> 63; }
 static inline rota_object_id wire_upload(struct request_id request, uint32_t number)
@@ -84,18 +85,19 @@ static inline rota_object_id wire_upload(struct request_id request, uint32_t num
     return (rota_object_id){request.high ^ request.low, 1ull << 62 | number};
 }
 
-// ---- encode.c: bytes that wait to be sent ------------------------------------------------
+// ---- encode.c: the output buffer ---------------------------------------------------------
 
 struct wire_out {
     char *bytes;
     uint32_t length, capacity;
     uint32_t sent;  // see wire_out_sent()
-    bool failed;    // no memory, or a message that is too long for a frame
+    bool failed;    // out of memory, or a message is too long for a frame
 };
 
 void wire_put(struct wire_out *out, const struct wire_message *message);
 void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);  // complete frames
-// Room for raw bytes, to be written at once. Null: no memory, and `failed` is set.
+// Room for raw bytes, which the caller must write at once. Null: out of memory, and `failed` is
+// set.
 char *wire_out_room(struct wire_out *out, uint32_t count);
 void wire_out_sent(struct wire_out *out, uint32_t count);
 void wire_out_release(struct wire_out *out);
@@ -105,33 +107,34 @@ static inline wire_text wire_text_of(const char *text)
     return (wire_text){text ? text : "", text ? (uint32_t)__builtin_strlen(text) : 0};
 }
 
-// ---- decode.c: bytes that have come ----------------------------------------------------
+// ---- decode.c: the input buffer --------------------------------------------------------
 
 struct wire_in {
     char *bytes;
     uint32_t length, capacity, taken;
     void *arena;  // lists of the last message
     uint32_t arena_used, arena_capacity;
-    uint32_t version;  // of frames that an older rota stored; 0: the present one
+    uint32_t version;  // of frames stored by an older rota; 0: the current version
 };
 
 enum wire_result { WIRE_GOT, WIRE_MORE, WIRE_BAD, WIRE_NO_MEMORY };
 
-// Room for at least `count` bytes at the end; wire_in_came() says how many came. Null: no memory.
+// Room for at least `count` bytes at the end; wire_in_came() sets how many arrived. Null: out of
+// memory.
 char *wire_in_room(struct wire_in *in, uint32_t count);
 void wire_in_came(struct wire_in *in, uint32_t count);
-// The next message, valid until the next call of any of these. MORE: it is not complete yet. BAD:
-// the bytes are not a message, and all after them are invalid, too. Of a GREET or WELCOME of
-// another version only the version is read.
+// The next message, valid until the next call of any function here. MORE: it is incomplete. BAD:
+// the bytes are not a message, and everything after them is invalid too. If a GREET or WELCOME has
+// another version, only the version is read.
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
-// Takes raw bytes that were received, at most `max`.
+// Takes received raw bytes, at most `max`.
 uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes);
-// Whether all complete messages that were received are of this kind; false for invalid bytes.
+// Whether all complete received messages are of this kind; false for invalid bytes.
 bool wire_are_all(const struct wire_in *in, enum wire_kind kind);
 void wire_in_release(struct wire_in *in);
 
-// ---- dump.c: for people --------------------------------------------------------------------
+// ---- dump.c: formatting --------------------------------------------------------------------
 
-// "stop task=7.3 attempt=2 grace=5000000". Returns the length as snprintf does.
+// "stop task=7.3 attempt=2 grace=5000000". Returns the length like snprintf.
 int wire_dump(const struct wire_message *message, char *out, size_t size);
 const char *wire_kind_name(enum wire_kind kind);
