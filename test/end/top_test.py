@@ -147,7 +147,7 @@ def on_a_terminal(cluster):
         say(terminal.shows("PAUSED"), "p makes it stand still")
         terminal.type("p")
         cluster.server.kill()
-        say(terminal.shows("the server is away"), "a server that is away is reported")
+        say(terminal.shows("cannot reach the server"), "a server that is away is reported")
         cluster.serve()
         cluster.until(lambda: "away" not in terminal.text(), "it is back")
         say("alpha" in terminal.text(), "and asked again when it is back", terminal.text())

@@ -8,7 +8,7 @@
 
 struct sink {
     const struct jobfile *file;
-    FILE *out;  // for Graphviz
+    FILE *out;  // output for Graphviz
     struct json json;
 };
 
@@ -23,7 +23,7 @@ static const char *clause_kind(enum rota_clause_kind kind)
     return words[kind];
 }
 
-// Writes the dependencies of a task and their kinds. Members of bundles are no edges.
+// Calls `tell` for each dependency of a task, with its kind. Membership in a bundle is not an edge.
 static void edges_tell(struct sink *sink, uint32_t number, edge_fn *tell)
 {
     const struct jobfile *file = sink->file;

@@ -15,11 +15,11 @@ struct drawing {
     int width;
 };
 
-// The length of the longest path to a task. There are no cycles, so it is enough to return to a
-// task when its dependencies are known.
+// Finds the length of the longest path to a task. There are no cycles, so revisiting a task when
+// its dependencies are known is enough.
 static void layer_find(struct drawing *drawing, uint32_t start)
 {
-    uint32_t height = 0, other, *deepest = drawing->order;  // unused until later
+    uint32_t height = 0, other, *deepest = drawing->order;  // `order` is not used until later
     drawing->stack[height++] = start;
     while (height) {
         uint32_t task = drawing->stack[height - 1];
@@ -36,7 +36,7 @@ static void layer_find(struct drawing *drawing, uint32_t start)
     }
 }
 
-// Counting sort.
+// A counting sort.
 static void layers_order(struct drawing *drawing)
 {
     uint32_t count = drawing->file->task_count, layers = 0, *first = drawing->next;

@@ -1,4 +1,4 @@
-// job_json.c - a job file as JSON, with all defaults filled in.
+// job_json.c - writes a job file as JSON, with all defaults filled in.
 #include "job/file/jobfile.h"
 #include "os/json.h"
 
@@ -26,7 +26,7 @@ static void names_put(struct json *json, const char *key, const struct jobfile *
     json_close(json, ']');
 }
 
-// Postfix, as for the core: ["su(a)","fa(b)","|"].
+// In postfix order, as in the core: ["su(a)","fa(b)","|"].
 static void clauses_put(struct json *json, const struct jobfile *file,
                         const struct jobfile_task *task)
 {

@@ -1,11 +1,11 @@
-// report.js - draws the page of `rota report` from the JSON in it, with the charts of
-// report_chart.js, which stands before it. Texts of the user only ever become text nodes.
+// report.js - draws the page of `rota report` from its embedded JSON, with the charts of
+// report_chart.js, which precedes it. Texts of the user become text nodes only.
 const data = JSON.parse(document.getElementById('data').textContent);
 const tasks = data.tasks;
 const attempts = data.attempts.map(([task, attempt, status, began, length, slot, end, flags]) =>
   ({ task, attempt, status, began, length, slot, end, flags }));
 const critical = new Set(data.critical);
-// The time that all charts show, and who is chosen.
+// The time range that all charts show, and the selected task.
 const view = { from: 0, to: Math.max(1, data.wall), chosen: -1 };
 const byId = (id) => document.getElementById(id);
 
@@ -16,7 +16,7 @@ function make(parent, tag, text, style) {
   return element;
 }
 
-// ---- Words ------------------------------------------------------------------------------------
+// ---- Formatting -------------------------------------------------------------------------------
 
 function time(us) {
   if (!us) return '0';
@@ -141,7 +141,7 @@ function criticalShow() {
 
 // ---- Lanes ------------------------------------------------------------------------------------
 
-// Attempts of one lane side by side.
+// Places the attempts of one lane on lines without overlap.
 function pack(list) {
   const free = [];
   return list.sort((a, b) => a.began - b.began).map((attempt) => {
@@ -242,7 +242,7 @@ function tableOpen() {
   tableShow();
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- Start ------------------------------------------------------------------------------------
 
 function legendShow() {
   byId('legend').replaceChildren();
@@ -284,7 +284,7 @@ function begin() {
     redraw();
   });
   addEventListener('resize', redraw);
-  drawAll();  // at once: a tab that is not shown gets no animation frames
+  drawAll();  // at once, because a hidden tab gets no animation frames
 }
 
 begin();

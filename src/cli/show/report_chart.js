@@ -1,6 +1,6 @@
 'use strict';
-// report_chart.js - bars over time, to be looked at, moved, widened and chosen. It only says how:
-// report.js follows in the same script, has the data, and begins.
+// report_chart.js - bar charts over time that can be panned, zoomed and clicked. It contains only
+// functions; report.js follows in the same script, has the data and starts the page.
 
 const colours = {};
 function coloursRead() {
@@ -80,7 +80,7 @@ class Chart {
     }
   }
 
-  // Bars of less than a pixel that follow each other become one.
+  // Adjacent bars of less than a pixel are merged.
   lineDraw(pen, line, row) {
     const y = AXIS + row * this.height;
     const thick = this.height > 6 ? this.height - 3 : this.height;

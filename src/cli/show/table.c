@@ -30,7 +30,7 @@ void table_open(struct table *table, uint32_t columns)
     *table = (struct table){.columns = columns};
 }
 
-// The number of bytes of the first CELL_MAX characters.
+// The length in bytes of the first CELL_MAX characters.
 static size_t cut(const char *text, bool *is_cut)
 {
     size_t length = 0, characters = 0;
@@ -100,7 +100,7 @@ void table_print(struct table *table, FILE *out)
     *table = (struct table){0};
 }
 
-// ---- Of tasks -------------------------------------------------------------------------------
+// ---- Names of tasks -------------------------------------------------------------------------
 
 void name_write(FILE *out, const struct ask *ask, uint32_t task)
 {

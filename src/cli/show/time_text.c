@@ -1,4 +1,4 @@
-// time_text.c - reads and writes times, and prints lines about tasks.
+// time_text.c - parses and formats times, and prints lines about tasks.
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "job/file/jobfile.h"

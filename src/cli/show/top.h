@@ -1,15 +1,15 @@
-// top.h - `rota top`: a database on one screen; what its files share.
+// top.h - shared by the files of `rota top`, which shows a database on one screen.
 #pragma once
 
 #include "cli/cli.h"
 #include "store/sqlite/snapshot.h"
 
-// ---- top_snapshot.c: one moment -----------------------------------------------------------------
+// ---- top_snapshot.c: reading the database -------------------------------------------------------
 
 struct top_row {
     int64_t numbers[LOOK_NUMBERS];
     char *texts[LOOK_TEXTS];
-    uint32_t fast, slow;  // of a job: attempts that ended in the last 10 s and 60 s
+    uint32_t fast, slow;  // of a job: attempts that finished in the last 10 s and 60 s
 };
 
 struct top {
@@ -19,20 +19,20 @@ struct top {
         uint32_t count, capacity;
     } lists[LOOK_LISTS];
     uint64_t fast, slow;  // of all jobs
-    struct top_planner {  // from the server
+    struct top_planner {  // as the server reported it
         bool is_there;
         uint64_t plans;
         rota_time at, took;  // of the last plan
     } planner;
 };
 
-// False: `error` has the reason. Release it in either case.
+// False: see `error`. Release it in either case.
 bool top_load(struct top *top, const char *path, struct store_error *error);
 void top_release(struct top *top);
 uint64_t top_count(const struct top *top, const char *status);
-// Microseconds until a job ends, by the rate of the last minute; -1: unknown.
+// Estimated microseconds until a job finishes, by the rate of the last minute; -1: unknown.
 rota_time top_left(const struct top_row *job);
-uint64_t top_over(const struct top_row *job);  // tasks that have ended
+uint64_t top_over(const struct top_row *job);  // finished tasks
 
 // ---- top_draw.c, top_json.c --------------------------------------------------------------------
 
@@ -44,15 +44,15 @@ struct top_wish {
     uint32_t skip;           // rows of the list that are above the screen
 };
 
-// Lines without escapes: bytes from 1 on set the appearance of the text after them.
+// Lines without escape sequences: a byte of enum top_style sets the style of the text after it.
 enum top_style { TOP_PLAIN = 1, TOP_HEAD, TOP_GOOD, TOP_BAD, TOP_DIM };
 void top_draw(const struct top *top, const struct top_wish *wish, FILE *out);
 void top_json(const struct top *top, FILE *out);
 
-// ---- top_screen.c: keys and pictures -----------------------------------------------------------
+// ---- top_screen.c: keys and drawing ------------------------------------------------------------
 
 struct top_source {
-    const char *path;      // of the database; null: ask a server
+    const char *path;      // of the database; null: query a server
     struct reach *reach;
 };
 int top_screen(const struct top_source *source, int64_t interval);  // the exit status

@@ -17,7 +17,7 @@ struct sheet {
 
 // ---- Pieces ------------------------------------------------------------------------------------
 
-// Draws one line, cut at the end of the screen. The caller escapes names of other users.
+// Draws one line, cut at the edge of the screen. The caller escapes names of other users.
 static void line(struct sheet *sheet, enum top_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void line(struct sheet *sheet, enum top_style style, const char *format, ...)
@@ -138,7 +138,7 @@ static void lane_line(struct sheet *sheet, const struct top_row *lane)
     const int64_t *numbers = lane->numbers;
     char number[TEXT];
     snprintf(number, sizeof number, "%lld", (long long)numbers[0]);
-    const char *access = !numbers[1] ? "nobody" : numbers[3] ? "readers" : "writers";
+    const char *access = !numbers[1] ? "none" : numbers[3] ? "readers" : "writers";
     line(sheet, TOP_PLAIN, "%-26.26s %7lld %8s %8lld", *lane->texts[0] ? lane->texts[0] : number,
          (long long)numbers[1], access, (long long)numbers[2]);
 }
@@ -148,12 +148,12 @@ static const struct view {
     enum look_list list;
     void (*line)(struct sheet *sheet, const struct top_row *row);
 } views[TOP_VIEWS] = {
-    [TOP_JOBS] = {"  JOB                              OVER   TASKS   OUT FAILED BLOCKED     LEFT",
+    [TOP_JOBS] = {"  JOB                              DONE   TASKS   RUN FAILED BLOCKED     LEFT",
                   LOOK_JOBS, job_line},
-    [TOP_WORKERS] = {"WORKER                               RUNNING  OF GIVEN  USER     TASKS",
+    [TOP_WORKERS] = {"WORKER                               RUNNING  OF TOTAL  USER     TASKS",
                      LOOK_WORKERS, worker_line},
-    [TOP_TASKS] = {"OUT        STATE         SINCE  WORKER           TASK", LOOK_OUT, task_line},
-    [TOP_QUEUE] = {"NEXT       STATE     LANE             TASK", LOOK_QUEUE, queue_line},
+    [TOP_TASKS] = {"ACTIVE     STATE         SINCE  WORKER           TASK", LOOK_OUT, task_line},
+    [TOP_QUEUE] = {"QUEUED     STATE     LANE             TASK", LOOK_QUEUE, queue_line},
     [TOP_LANES] = {"LANE                        INSIDE           WAITING", LOOK_LANES, lane_line},
 };
 
@@ -176,7 +176,7 @@ static void list_draw(struct sheet *sheet, enum top_view which, uint32_t skip, u
     }
 }
 
-// ---- The whole ---------------------------------------------------------------------------------
+// ---- The screen --------------------------------------------------------------------------------
 
 static void head_draw(struct sheet *sheet)
 {
@@ -195,7 +195,7 @@ static void head_draw(struct sheet *sheet)
          (double)top->fast / 10, (double)top->slow / 60);
     uint64_t next = top_count(top, "READY") + top_count(top, "OFFERED");
     line(sheet, TOP_PLAIN,
-         "%llu running, %llu given, %llu next, %llu in lanes, %llu waiting, %llu blocked",
+         "%llu running, %llu assigned, %llu ready, %llu held, %llu waiting, %llu blocked",
          (unsigned long long)top_count(top, "RUNNING"),
          (unsigned long long)top_count(top, "ASSIGNED"), (unsigned long long)next,
          (unsigned long long)top_count(top, "HELD"), (unsigned long long)top_count(top, "WAITING"),

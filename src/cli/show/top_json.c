@@ -7,7 +7,7 @@
 
 struct member {
     const char *name;
-    int place;  // of a number; of a text if it is negative: -1 is the first
+    int place;  // index of a number; if negative, of a text: -1 is the first
 };
 
 static const struct {

@@ -1,7 +1,7 @@
 // top_screen.c - `rota top` on a terminal: reads keys, and draws a frame every interval.
 //
-// A frame comes from a database, or from a server as the answer to a query. The last frame stays
-// while the server cannot be reached. The terminal is restored at the end.
+// A frame comes from a database, or from a server as the answer to a query. The last frame stays on
+// the screen while the server is unreachable. The terminal is restored at the end.
 #define _GNU_SOURCE
 #include "cli/connect.h"
 #include "cli/show/top.h"
@@ -21,12 +21,12 @@ struct screen {
     struct top_wish wish;
     char *frame;            // the last frame, as lines
     size_t frame_size;
-    char trouble[300];      // why there is no newer one, or ""
-    bool is_paused, is_over, is_asked;  // asked: by a key, so draw at once
+    char trouble[300];      // why there is no newer frame, or ""
+    bool is_paused, is_over, is_asked;  // is_asked: a key asks to draw at once
     int64_t retry_at;
 };
 
-// ---- Pictures ----------------------------------------------------------------------------------
+// ---- Frames ------------------------------------------------------------------------------------
 
 static bool frame_of_file(struct screen *screen, FILE *out)
 {
@@ -56,7 +56,7 @@ static bool is_told_to_end(struct screen *screen)
     return screen->is_over;
 }
 
-// Waits in slices, so that keys work while a server hangs.
+// Waits in short intervals, so that keys work while a server hangs.
 static bool frame_of_server(struct screen *screen, FILE *out)
 {
     struct rota_client *client = &screen->source->reach->client;
@@ -72,12 +72,13 @@ static bool frame_of_server(struct screen *screen, FILE *out)
         fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
     }
     snprintf(screen->trouble, sizeof screen->trouble, "%s%.250s",
-             client->refusal ? "" : "the server is away: ", code ? client->reason : "no answer");
+             client->refusal ? "" : "cannot reach the server: ",
+             code ? client->reason : "no answer");
     if (!client->refusal) client_leave(client);
     return false;
 }
 
-// Tries to reconnect at intervals; the last frame stays meanwhile.
+// Tries to reconnect at intervals. The last frame stays on the screen meanwhile.
 static bool server_is_there(struct screen *screen)
 {
     struct reach *reach = screen->source->reach;
@@ -85,7 +86,7 @@ static bool server_is_there(struct screen *screen)
     if (os_ticks() < screen->retry_at) return false;
     screen->retry_at = os_ticks() + RETRY;
     if (reach_quickly(reach, CLIENT_OPEN_PATIENCE)) return true;
-    snprintf(screen->trouble, sizeof screen->trouble, "the server is away: %.250s",
+    snprintf(screen->trouble, sizeof screen->trouble, "cannot reach the server: %.250s",
              reach->client.reason);
     return false;
 }
@@ -115,7 +116,7 @@ static const char *const styles[]
     = {[TOP_PLAIN] = "", [TOP_HEAD] = "\033[1m", [TOP_GOOD] = "\033[32m", [TOP_BAD] = "\033[31m",
        [TOP_DIM] = "\033[2m"};
 
-// The length of the text that fits into the columns.
+// The length in bytes of the text that fits into the columns.
 static size_t cut(const char *text, size_t length, uint32_t columns)
 {
     size_t at = 0;
@@ -148,7 +149,7 @@ static void foot_draw(const struct screen *screen, FILE *out)
     fputs("\033[0m\033[K", out);
 }
 
-// One write over the old frame, without clearing it, so that nothing flickers.
+// Overwrites the old frame with one write, without clearing it, to avoid flicker.
 static void draw(const struct screen *screen)
 {
     char *bytes = NULL;
@@ -189,7 +190,7 @@ static void scroll(struct screen *screen, int by)
     screen->wish.skip = skip < 0 ? 0 : skip > 1000 ? 1000 : (uint32_t)skip;
 }
 
-// An escape sequence comes in one piece; others are ignored.
+// An escape sequence arrives in one piece; unknown ones are ignored.
 static int key_read(void)
 {
     int key = os_terminal_key(STDIN_FILENO);
@@ -241,7 +242,7 @@ static void await(struct screen *screen, int64_t until)
         os_wait(watches, 2, slice < until ? slice : until);
         if (watches[0].can_read) {
             keys_take(screen);
-            // The terminal was closed: the file is always readable, and empty.
+            // The terminal was closed: its file is always readable, and empty.
             if (!screen->is_asked) screen->is_over = true;
         }
         is_told_to_end(screen);
@@ -253,7 +254,7 @@ int top_screen(const struct top_source *source, int64_t interval)
 {
     struct screen screen = {.source = source, .signals = os_signals_open()};
     screen.terminal = screen.signals < 0 ? NULL : os_terminal_open(STDIN_FILENO);
-    if (!screen.terminal) return fputs("rota top: this is no terminal\n", stderr), 2;
+    if (!screen.terminal) return fputs("rota top: cannot use the terminal\n", stderr), 2;
     fputs("\033[?1049h\033[?25l\033[?7l", stdout);
     fflush(stdout);
     while (!screen.is_over) {
@@ -262,7 +263,7 @@ int top_screen(const struct top_source *source, int64_t interval)
         if (!screen.is_paused || screen.is_asked) frame_get(&screen);
         screen.is_asked = false;
         if (!screen.is_over) draw(&screen);
-        // Reads a large database less often.
+        // A large database is read less often.
         int64_t took = os_ticks() - begun, pause = took * 4 > interval ? took * 4 : interval;
         await(&screen, os_ticks() + pause);
     }

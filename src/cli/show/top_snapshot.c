@@ -1,4 +1,4 @@
-// top_snapshot.c - `rota top`: a snapshot of a database, in memory.
+// top_snapshot.c - `rota top`: reads a snapshot of a database.
 #include "cli/show/top.h"
 #include "os/os.h"
 
@@ -70,7 +70,7 @@ uint64_t top_over(const struct top_row *job)
     return (uint64_t)(job->numbers[2] + job->numbers[3] + job->numbers[4] + job->numbers[7]);
 }
 
-// Blocked tasks take no time: they do not run.
+// Blocked tasks are not counted, because they never run.
 rota_time top_left(const struct top_row *job)
 {
     int64_t left = job->numbers[1] - (int64_t)top_over(job) - job->numbers[6];
