@@ -1,4 +1,4 @@
-// attempt_end.c - how an attempt ended: from the report of a worker to an event and a row.
+// attempt_end.c - the end of an attempt: turns a worker's report into an event and a row.
 #include "turn/attempt_end.h"
 #include "base/planted.h"
 
@@ -7,7 +7,7 @@
 
 // ---- From FINISHED to an event of the core ----------------------------------------------------
 
-_Static_assert((uint32_t)STORE_CORE_DUMPED == WIRE_CORE_DUMPED, "flags are stored as they come");
+_Static_assert((uint32_t)STORE_CORE_DUMPED == WIRE_CORE_DUMPED, "flags are stored unchanged");
 
 enum rota_outcome ends_outcome(const struct wire_finished *finished)
 {
@@ -43,8 +43,8 @@ static bool is_lost(const struct wire_finished *finished, const struct rota_task
     return view->state != ROTA_TASK_NONE && !view->stopping;
 }
 
-// The loss does not count as a try: the attempt did not start, the stream it read broke off, or a
-// batch system ended it with its worker.
+// Whether the loss does not count as a try: the attempt did not start, the stream it read broke
+// off, or a batch system ended it with its worker.
 static bool is_blameless(const struct wire_finished *finished)
 {
     if (finished->end == WIRE_NOT_STARTED) return true;
@@ -96,8 +96,8 @@ void ends_retry(const struct ends_repeat *repeat, const struct wire_finished *fi
                 const struct rota_task_view *view, uint32_t losses, struct rota_event *event)
 {
     assert(event->kind == ROTA_EVENT_TASK_FINISHED);
-    // A final failure overwrites the number of tries, which `rota why` reads. Without losses the
-    // core finds by itself that no retry is left.
+    // A final failure overwrites the number of tries, which `rota why` reads. If no retry is
+    // reserved for losses, the core itself notices that no retry is left.
     bool used_up = losses && view->tries + losses > view->retries_max + PLANTED(RETRY_MORE);
     event->report.final |= used_up || is_final(repeat, finished);
     event->report.rest = ends_rest(repeat, view->tries);

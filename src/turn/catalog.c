@@ -1,4 +1,4 @@
-// catalog.c - all definitions: reads the rows of the store, and finds definitions by name.
+// catalog.c - reads all definitions from the store, finds them by name, and numbers names.
 #include "turn/catalog.h"
 
 #include "base/base.h"
@@ -31,11 +31,11 @@ static bool refuse(struct catalog *catalog, const char *reason)
 {
     assert(reason);
     snprintf(catalog->server->reason, sizeof catalog->server->reason,
-             "the definitions cannot be used: %.150s", reason);
+             "cannot use the stored definitions: %.150s", reason);
     return false;
 }
 
-// All of them as one file: they were checked together when they were defined, and are small.
+// Parses all definitions as one file: `rota define` checked them together, and they are small.
 static char *texts_join(const struct catalog_rows *rows, size_t *size)
 {
     *size = 0;
@@ -59,7 +59,7 @@ static bool texts_parse(struct catalog *catalog)
     free(text);
     if (!fine) return refuse(catalog, parsed->errors[0].reason);
     return parsed->count == catalog->rows.row_count
-           || refuse(catalog, "a stored row is not a definition");
+           || refuse(catalog, "a stored row has an invalid definition");
 }
 
 bool catalog_open(struct catalog *catalog, struct server *server)

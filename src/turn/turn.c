@@ -1,4 +1,5 @@
-// turn.c - a turn: passes events to the core and records to the store, and only then the actions.
+// turn.c - one turn: gives the events to the core, the records to the store, then the actions to
+// the caller.
 #include "base/planted.h"
 #include "turn/turn.h"
 
@@ -43,8 +44,8 @@ static void say(struct server *server, const char *reason)
 
 // ---- Opening and closing --------------------------------------------------------------------
 
-// Jobs are numbered one after the other, and a submission may name tasks of a job that was
-// submitted in the same turn: so the next number has to be known before any reply is sent.
+// Jobs are numbered consecutively, and a submission may refer to tasks of a job that was submitted
+// in the same turn. So the next number must be known before any reply is sent.
 static rota_job_id next_job_of(const struct rota_record *records, uint32_t count)
 {
     assert(records || !count);
@@ -59,7 +60,7 @@ static bool turn_time(void *context, const struct store_turn *turn)
     return true;
 }
 
-// When the last turn was written; 0: no turn so far, or the store keeps no journal.
+// When the last turn was written. 0: no turn so far, or this store has no journal.
 static rota_time last_written(struct store *store)
 {
     uint64_t last = store_journal_last(store);
@@ -67,7 +68,8 @@ static rota_time last_written(struct store *store)
     return last && store_journal(store, last, last, turn_time, &at) ? at : 0;
 }
 
-// A backoff ends in the future, but it began before the last turn was written.
+// The time of a task in backoff is in the future, but the backoff began before the last turn was
+// written.
 static rota_time task_time(const struct rota_record *record, rota_time written)
 {
     bool waits
@@ -75,7 +77,8 @@ static rota_time task_time(const struct rota_record *record, rota_time written)
     return waits && record->task.since > written ? written : record->task.since;
 }
 
-// The clock may have been set back since: timers must not wait for the old time again.
+// The clock may have been set back since the last turn. Timers must not wait until the old time
+// comes again.
 static rota_time latest_time(const struct rota_record *records, uint32_t count, rota_time written)
 {
     assert(records || !count);
@@ -157,7 +160,7 @@ int server_exit_status(const struct server *server)
 void server_begin(struct server *server, rota_time now)
 {
     assert(!server->is_decided);
-    if (now > server->now) server->now = now;  // a clock that is set back stops for us
+    if (now > server->now) server->now = now;  // if the clock is set back, our time stops
     server->action_count = 0;
     server->reason[0] = 0;
     store_begin(server->store, server->now);
@@ -174,7 +177,7 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
 {
     assert(!server->is_decided);
     if (is_new_work(event) && store_is_full(server->store)) {
-        say(server, "the disk is full: running tasks can end, new work is refused");
+        say(server, "the disk is full: running tasks may finish, new work is refused");
         return ROTA_TOO_MANY;
     }
     struct rota_event *kept = server_keep(server, 1, sizeof *kept);
@@ -202,7 +205,7 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
     server->fault = (struct rota_fault){0};
     enum rota_error error = server_step(server, &event);
     if (error) return error;
-    // The store finds the texts by the address under which the core knows the submission.
+    // The store finds the texts by the address of the submission that the core has.
     const struct rota_event *kept = (const void *)server->kept->bytes;
     store_define(server->store, &kept->submit, texts);
     return ROTA_OK;

@@ -1,4 +1,4 @@
-// session.c - a database file with a core, for commands that change it.
+// session.c - opens a database file together with a core, for commands that change it.
 #include "turn/session/session.h"
 #include "os/os.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An allocator that polls opens the file only for a moment.
+// An allocator that polls has the file open only for a moment, so waiting is worth it.
 enum { PATIENCE = 5000000, PAUSE = 20000, ZONE_BYTES_MAX = 1 << 20, WAL_PAGES = 256 };
 static const char zone_folder[] = "/usr/share/zoneinfo";
 
@@ -61,12 +61,12 @@ struct zone *zone_load(const char *name, const char **reason)
 {
     char path[300];
     size_t size;
-    *reason = "is not the name of a time zone";
+    *reason = "is not a valid time zone name";
     if (!zone_name_is_safe(name) || strlen(name) > 200) return NULL;
     snprintf(path, sizeof path, "%s/%s", zone_folder, name);
     char *bytes = os_file_read(path, ZONE_BYTES_MAX, &size);
     if (!bytes) {
-        *reason = errno == ENOENT ? "is not a time zone of this machine" : "cannot be read";
+        *reason = errno == ENOENT ? "is not a time zone in /usr/share/zoneinfo" : "cannot be read";
         return NULL;
     }
     struct zone *zone = zone_parse(bytes, size, reason);

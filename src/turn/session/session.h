@@ -1,4 +1,4 @@
-// session.h - a database file that one process has opened for changes, with a core.
+// session.h - a database file, opened by one process for changes, together with a core.
 #pragma once
 
 #include "turn/catalog.h"
@@ -10,11 +10,11 @@ struct session {
 
 enum session_mode { SESSION_THERE, SESSION_MADE };  // whether a missing file is created
 
-// Waits a moment if another process has opened the file. Returns the exit status, and has printed
-// why it is not 0. Close it in either case.
+// Waits for a few seconds if another process has the file open. Returns the exit status; if that is
+// not 0, the reason was printed. Call session_close() in either case.
 int session_open(struct session *session, const char *path, enum session_mode mode);
 void session_close(struct session *session);
-// Prints what went wrong in a turn, and returns the exit status.
+// Prints why a turn failed, and returns the exit status.
 int session_failed(const struct session *session);
 
-zone_read_fn zone_load;  // of /usr/share/zoneinfo
+zone_read_fn zone_load;  // from /usr/share/zoneinfo
