@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A job that fails as a whole takes no request any more.
+// A job that fails as a whole accepts no more requests.
 static bool has_failed_for_good(const struct run *run, rota_job_id job)
 {
     return run->file->on_failure == ROTA_FAILURE_FAIL_JOB
@@ -19,7 +19,7 @@ static bool goes_on(const struct run *run, const struct run_start *start,
            && !has_failed_for_good(run, entry->job);
 }
 
-// The earlier job of the file is not needed any more.
+// Closes the earlier job of the file.
 static void job_leave(struct run *run, rota_job_id old, const struct run_held *held,
                       struct wire_out *out)
 {

@@ -1,4 +1,4 @@
-// control.c - what others ask of a run: a line over the socket in .rota, a line back.
+// control.c - commands to a running `rota run`: one line over the socket in .rota, one line back.
 #define _GNU_SOURCE
 #include "run/loop.h"
 #include "os/os.h"
@@ -8,7 +8,7 @@
 
 enum { LINE = 4096 };
 
-// By its id, as 7.3, or by its name.
+// By its id, such as 7.3, or by its name.
 static bool task_find(const struct run *run, const char *name, uint32_t *at)
 {
     unsigned job = 0, task = 0;
@@ -24,13 +24,13 @@ static bool task_find(const struct run *run, const char *name, uint32_t *at)
 static const char *task_step(struct run *run, enum rota_event_kind kind, const char *name)
 {
     uint32_t at = 0;
-    if (*name && !task_find(run, name, &at)) return "there is no such task";
+    if (*name && !task_find(run, name, &at)) return "no such task";
     struct rota_event event = {.kind = kind};
     event.task.task = (rota_task_id){run->job.number, *name ? at + 1 : 0};
     return server_step(run->server, &event) ? run->server->reason : NULL;
 }
 
-// In a turn of its own. Null: done.
+// Carries out a command in its own turn. Returns null, or the reason why it is refused.
 static const char *line_do(struct runner *runner, char *line)
 {
     char *name = line + strcspn(line, " \n");
@@ -38,7 +38,7 @@ static const char *line_do(struct runner *runner, char *line)
     name[strcspn(name, "\n")] = 0;
     if (strcmp(line, "cancel") == 0) return task_step(&runner->run, ROTA_EVENT_CANCEL, name);
     if (strcmp(line, "retry") == 0 && *name) return task_step(&runner->run, ROTA_EVENT_RETRY, name);
-    return "it must be: cancel [TASK], or retry TASK";
+    return "unknown command (use cancel [TASK] or retry TASK)";
 }
 
 // Without the socket the run continues, but takes no commands.
@@ -59,5 +59,5 @@ void control_answer(struct runner *runner)
     const char *reason = line_do(runner, line);
     if (reason) snprintf(answer, sizeof answer, "error %s\n", reason);
     bool durable = runner_turn_end(runner) && store_settle(runner->session.store, runner->turn);
-    os_socket_reply(peer, durable ? answer : "error it could not be made durable\n");
+    os_socket_reply(peer, durable ? answer : "error cannot write the change to the database\n");
 }

@@ -1,5 +1,5 @@
-// done_note.c - a file that says that nothing is to do, so that a large job need not be read for
-// it.
+// done_note.c - a file in .rota that says that everything is done, so that `rota run` of a large
+// job need not read its database.
 #define _GNU_SOURCE
 #include "run/loop.h"
 #include "os/os.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// It pays when reading the database takes longer than the rest.
+// For fewer tasks, reading the database is fast enough.
 enum { TASKS_LEAST = 10 };
 
 char *runner_path(const struct runner *runner, const char *name)
@@ -49,7 +49,7 @@ void runner_note_done(const struct runner *runner)
     if (!runner->is_done || runner->file.task_count < TASKS_LEAST) return;
     char *path = done_path(runner);
     char *text = run_done_text(runner->digest, database_stamp(runner), runner->watched);
-    os_file_write(path, text, strlen(text));  // without it the next run only takes longer
+    os_file_write(path, text, strlen(text));  // if this fails, the next run only takes longer
     free(path);
     free(text);
 }

@@ -1,4 +1,4 @@
-// first_turn.c - the first turn of a run, or only what it would do.
+// first_turn.c - the first turn of a run, or a preview of it (--dry-run).
 #include "run/loop.h"
 #include "os/os.h"
 #include "os/json.h"
@@ -33,7 +33,7 @@ int runner_begin(struct runner *runner)
     return fine ? 0 : session_failed(&runner->session);
 }
 
-// ---- Only looking -----------------------------------------------------------------------------
+// ---- Preview ----------------------------------------------------------------------------------
 
 static void would_print(const struct runner *runner, const struct jobfile_task *task)
 {

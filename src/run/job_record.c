@@ -1,4 +1,4 @@
-// job_record.c - which job a file had: kept in the database as the answer to a request, by its
+// job_record.c - remembers the last job of a job file: stored as the answer to a request, by its
 // path.
 #include "run/run.h"
 #include "store/line_buffer.h"
@@ -43,10 +43,10 @@ void run_entry_put(struct run *run, const char *path, const char *watched)
 
 // ---- Files that are watched ---------------------------------------------------------------
 
-// "12345 PATH": as it was. "+ PATH": there, whatever it is.
+// "12345 PATH": the file must have this stamp. "+ PATH": the file must exist.
 static void watch(struct line *line, const char *path, uint64_t stamp)
 {
-    if (strchr(path, '\n')) return;  // no line can hold it; it is looked at when it is used
+    if (strchr(path, '\n')) return;  // does not fit on a line; it is checked when it is used
     if (stamp)
         line_add_number(line, stamp);
     else
@@ -105,10 +105,9 @@ bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *
     return true;
 }
 
-// ---- A file that says: nothing to do ------------------------------------------------------
+// ---- The note that everything is done -----------------------------------------------------
 
-// Only a shortcut: it holds while the job file, the database and all that is watched are as they
-// were when it was written.
+// A shortcut: it is valid while the job file, the database and all watched files are unchanged.
 char *run_done_text(uint64_t digest, uint64_t database, const char *watched)
 {
     size_t size = strlen(watched) + 80;

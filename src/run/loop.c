@@ -1,4 +1,4 @@
-// loop.c - `rota run`: messages in, a turn, messages out.
+// loop.c - the event loop of `rota run`: reads messages, makes a turn, sends messages.
 #define _GNU_SOURCE
 #include "run/loop.h"
 #include "os/os.h"
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// A turn costs as much for one message as for ten. While the worker has enough to do, some may
-// gather; when it has not, nothing waits. That commands have started asks for nothing, and most
-// of them end before anybody would look.
+// A turn costs the same for one message as for ten. While the worker has enough tasks, messages are
+// collected; otherwise they are handled at once. A report that commands have started needs no
+// answer, and most of them end before anyone would look.
 enum {
     GATHER = 8000,
     GATHER_STARTS = 50000,
@@ -18,7 +18,7 @@ enum {
     LISTEN_AFTER = 50000,
     SYNC_EVERY = 50000,
     READ_AT_ONCE = 64 << 10,
-    CHECK_EVERY = 500000  // of the files of the database: twice in the second that is promised
+    CHECK_EVERY = 500000  // of the database files: half of the promised second
 };
 
 // ---- The worker's socket --------------------------------------------------------------------
@@ -89,7 +89,7 @@ static void messages_take(struct runner *runner)
     runner->input = false;
 }
 
-// Prints the decisions, and writes them.
+// Sends the decisions to the worker, and writes them to the database.
 bool runner_perform(struct runner *runner)
 {
     struct run *run = &runner->run;
@@ -101,7 +101,7 @@ bool runner_perform(struct runner *runner)
 
 // The core decides about the reports; then the worker gets its orders, and while it starts the next
 // tasks, the turn is written. If this process dies, or the turn is lost, the worker and all its
-// processes end before another run begins: no process runs that the database does not know.
+// commands end before another run begins. So no command runs that the database does not know.
 bool runner_turn(struct runner *runner)
 {
     server_begin(runner->run.server, runner_now(runner));
@@ -124,10 +124,10 @@ bool runner_turn_end(struct runner *runner)
     return runner_perform(runner) || turn_failed(runner);
 }
 
-// ---- What was written becomes durable ---------------------------------------------------------
+// ---- Sync ---------------------------------------------------------------------------------------
 
-// Ends are printed when they are durable, and a few milliseconds later is early enough: so many
-// turns are synced at once. A thread does so, but a short run needs no thread.
+// The end of a task is printed when it is durable. A few milliseconds later is early enough, so one
+// sync covers many turns. A thread makes the sync; a short run needs no thread.
 static void sync_when_due(struct runner *runner)
 {
     int64_t now = os_ticks();
@@ -160,11 +160,12 @@ void runner_quit(struct runner *runner, rota_time grace)
 static void on_signal(struct runner *runner)
 {
     while (os_signal_next(runner->signals)) {
-        // More signals change nothing, and lines that nobody reads would fill a pipe.
+        // Further signals change nothing, and unread lines would fill a pipe.
         if (++runner->interrupts > 2) continue;
         progress_say(&runner->progress, runner->interrupts == 1
-                                            ? "interrupted: stopping what runs (again to kill it)\n"
-                                            : "killing what runs\n");
+                                            ? "interrupted: stopping running tasks (interrupt"
+                                              " again to kill them)\n"
+                                            : "killing running tasks\n");
         run_drain(&runner->run, &runner->out);
         runner_quit(runner, runner->interrupts == 1 ? WIRE_GRACE : 0);
     }
@@ -177,7 +178,7 @@ static bool is_over(const struct runner *runner)
     return runner->quitting ? runner->worker_is_gone : run_is_over(&runner->run);
 }
 
-// Until when what has come may wait, if the worker has something to do.
+// How long messages may wait while the worker has tasks.
 static int64_t input_due(const struct runner *runner)
 {
     bool starts = wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);
@@ -207,7 +208,7 @@ static bool turn_is_due(const struct runner *runner)
     return !busy || os_ticks() >= input_due(runner);
 }
 
-// No end is told by a run whose files were deleted or replaced.
+// A run whose database files were deleted or replaced must not report a task as finished.
 static bool files_are_there(struct runner *runner)
 {
     return runner->fault || store_check(runner->session.store) || turn_failed(runner);
@@ -226,7 +227,7 @@ static void once(struct runner *runner, int64_t until)
                                  {.file = runner->signals},
                                  {.file = runner->settled},
                                  {.file = runner->control}};
-    os_wait(watches, 4, until);  // what is not there has number -1, and never comes
+    os_wait(watches, 4, until);  // a missing one has descriptor -1 and never becomes ready
     if (watches[0].can_read && !runner->worker_is_gone) messages_read(runner);
     if (watches[0].can_write) messages_send(runner);
     if (watches[1].can_read) on_signal(runner);
@@ -246,9 +247,9 @@ bool runner_meet(struct runner *runner)
 
 void runner_loop(struct runner *runner)
 {
-    store_foresee(runner->session.store);  // the worker has just been told what to begin with
+    store_foresee(runner->session.store);  // the worker was just given its first tasks and is busy
     runner->listen_at
-        = os_ticks() + LISTEN_AFTER;  // a run that has finished by then needs no socket
+        = os_ticks() + LISTEN_AFTER;  // a run that ends before that needs no socket
     runner->sync_at = os_ticks() + SYNC_EVERY;
     while (!is_over(runner)) {
         once(runner, wake_at(runner));
@@ -260,7 +261,7 @@ void runner_loop(struct runner *runner)
         progress_draw(&runner->progress, os_now());
         if (runner->control == -1 && os_ticks() >= runner->listen_at) control_open(runner);
     }
-    // It ends while the disk works.
+    // The worker ends while the disk syncs.
     if (!runner->fault && !runner->quitting && !runner->worker_is_gone) runner_quit(runner, 0);
     bool fine = files_are_there(runner)
                 && (runner->turn == 0 || store_settle(runner->session.store, runner->turn));

@@ -1,7 +1,7 @@
-// lost_objects.c - objects that the worker has lost: their tasks run again.
+// lost_objects.c - objects that the worker has lost: runs the tasks again that produce them.
 //
-// Tasks that were done in an earlier job belong to a machine without a worker, so that they do not
-// run. When an object of them is lost, the worker of this run joins again, for that machine.
+// Reused tasks belong to a machine without a worker, so that they do not run. If an object of such
+// a task is lost, the worker of this run joins a second time, for that machine.
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void replica_step(struct run *run, enum rota_event_kind kind, rota_worker
     server_step(run->server, &event);
 }
 
-// The core takes back who was about to read it, and asks for the producer.
+// The core revokes attempts that were about to read the object, and runs its producer again.
 static void object_lost(struct run *run, rota_object_id object)
 {
     replica_step(run, ROTA_EVENT_OBJECT_LOST, run->worker, object, 0);

@@ -44,7 +44,7 @@ void progress_say(struct progress *progress, const char *format, ...)
     va_end(arguments);
 }
 
-// ---- Counting -------------------------------------------------------------------------------
+// ---- Counts ---------------------------------------------------------------------------------
 
 static uint32_t total(const struct run *run)
 {
@@ -90,7 +90,7 @@ static void add_bar(struct status *status, uint32_t done, uint32_t all)
     add(status, " [%s] %3u%%", bar, all ? (uint32_t)((uint64_t)done * 100 / all) : 100);
 }
 
-// By the pace so far; what was done before says nothing about it.
+// An estimate from the rate so far; reused tasks do not count.
 static void add_left(struct status *status, const struct progress *progress, rota_time now)
 {
     const struct run *run = progress->run;
@@ -149,7 +149,7 @@ static void log_print(const char *folder, rota_task_id task, uint32_t attempt)
     plain_log_end(&log);
 }
 
-// ---- Ends -------------------------------------------------------------------------------------
+// ---- Finished tasks ---------------------------------------------------------------------------
 
 static struct json json_begin(const struct progress *progress, const char *event, uint32_t task,
                               uint32_t attempt)

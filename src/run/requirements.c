@@ -1,4 +1,5 @@
-// requirements.c - what a job file needs of the one who runs it.
+// requirements.c - what a job file requires: a run that continues after failures, cores for
+// streams.
 #include "run/run.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// reuse.c - what need not be done again: in a job of the same file, before it was changed, or in an
-// earlier life of this job.
+// reuse.c - finds tasks that need not run again: they were finished in an earlier job of the file,
+// or in an earlier run of this job.
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -36,9 +36,9 @@ void run_held_release(struct run_held *held)
     *held = (struct run_held){0};
 }
 
-// ---- The job before this one ---------------------------------------------------------------
+// ---- The previous job ----------------------------------------------------------------------
 
-// Signatures of what succeeded in it; they cover the name.
+// Signatures of the tasks that succeeded in it. A signature includes the name of the task.
 static void succeeded_add(struct run *run, rota_job_id old, struct map *succeeded)
 {
     struct store_text text;
@@ -50,7 +50,7 @@ static void succeeded_add(struct run *run, rota_job_id old, struct map *succeede
     }
 }
 
-// Its outputs must still be there, for their readers and for the user.
+// Its outputs must still exist, for the tasks that read them and for the user.
 static bool outputs_are_there(const struct run *run, uint32_t at, const struct run_held *held,
                               run_stamp_fn *stamp)
 {
@@ -74,7 +74,7 @@ static bool needs_are_carried(const struct run *run, uint32_t at, const bool *ca
     return true;
 }
 
-// All it asks about has succeeded, again without being run: then only a failure is not true.
+// All tasks that the condition names have succeeded, so it is true unless it tests for a failure.
 static bool condition_is_true(const struct jobfile_task *task)
 {
     for (uint32_t i = 0; i < task->clause_count; i++)
@@ -130,7 +130,7 @@ void run_drop(struct run *run, rota_job_id old, const struct run_held *held, str
     map_release(&memory_heap, &stale);
 }
 
-// ---- Telling the core ---------------------------------------------------------------------
+// ---- Events for the core ------------------------------------------------------------------
 
 static void step(struct run *run, struct rota_event event)
 {
@@ -147,7 +147,7 @@ static void worker_step(struct run *run, enum rota_event_kind kind, rota_worker_
     step(run, event);
 }
 
-// Objects of a task that has succeeded lie with the worker of this life.
+// The worker of this run holds the objects of tasks that have succeeded.
 static void outputs_locate(struct run *run, uint32_t at, const struct run_held *held)
 {
     const struct jobfile_task *task = &run->file->tasks[at];
@@ -181,7 +181,8 @@ static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id i
     step(run, event);
 }
 
-// Done tasks come first. In this order a bundle is running before its dependents are looked at.
+// After the reused tasks. In this order a bundle is running before the core looks at its
+// dependents.
 static void others_stage(struct run *run)
 {
     for (uint32_t i = 0; i < run->file->task_count; i++) {
@@ -193,7 +194,8 @@ static void others_stage(struct run *run)
     }
 }
 
-// They pass through all stages as others do, on a worker that runs nothing, and all in one turn.
+// Reused tasks pass through all states like other tasks, on a worker that runs nothing, in one
+// turn.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held)
 {
     rota_worker_id nobody = {RUN_WORKER_CARRIED + run->machine_carried};
@@ -232,8 +234,8 @@ static void task_resume(struct run *run, uint32_t at)
     }
 }
 
-// A new worker takes over the objects of the old one; then the old one leaves, and its attempts are
-// lost.
+// The new worker takes over the objects of the old one. Then the old one leaves, and its attempts
+// are lost.
 void run_resume(struct run *run, const struct run_held *held)
 {
     const struct rota *rota = run->server->rota;

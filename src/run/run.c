@@ -1,4 +1,4 @@
-// run.c - how far each task of a run is.
+// run.c - the state of each task of a run, and when the run is finished.
 #include "run/run.h"
 #include "turn/attempt_end.h"
 
@@ -80,7 +80,7 @@ static enum run_phase phase_of(enum rota_task_state state)
     }
 }
 
-// An attempt that ended may be the last of its task, or another one follows: the core decides.
+// After an attempt ended, its task is finished or is tried again: the core decides.
 void run_phase_look(struct run *run, uint32_t task)
 {
     rota_task_id id = {run->job.number, task + 1};

@@ -1,4 +1,4 @@
-// select.c - which tasks are wanted: some by name, and all they need.
+// select.c - which tasks run: those selected by name, and their dependencies.
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static bool is_called(const char *called, const char *name, size_t length)
     return called && strncmp(called, name, length) == 0 && !called[length];
 }
 
-// A task, or all that were made of one.
+// Selects a task, or all tasks that were generated from one entry of the file.
 static bool name_want(struct run *run, const char *name, size_t length)
 {
     bool found = false;
@@ -22,7 +22,7 @@ static bool name_want(struct run *run, const char *name, size_t length)
     return found;
 }
 
-// From the last in order to the first: the dependencies of a selected task are selected, too.
+// Selects the dependencies of selected tasks, from the last task in order to the first.
 static void spread(struct run *run)
 {
     uint32_t other;
@@ -34,7 +34,8 @@ static void spread(struct run *run)
     }
 }
 
-// The writer of a stream waits for all its readers. True: there are more than before.
+// The writer of a stream waits for all its readers, so they are selected, too. True: some were
+// added.
 static bool streams_spread(struct run *run)
 {
     bool more = false;
@@ -51,7 +52,7 @@ static bool streams_spread(struct run *run)
     return more;
 }
 
-// A bundle is running with any of its tasks; that does not select its other tasks.
+// A bundle runs if any of its tasks runs; that does not select its other tasks.
 static void bundles_join(struct run *run)
 {
     for (uint32_t i = 0; i < run->file->task_count; i++) {

@@ -1,7 +1,7 @@
-// signature.c - what the result of a task depends on, as one number.
+// signature.c - everything that the result of a task depends on, as one number.
 //
-// A signature covers the command, its surroundings, the files of the user that it reads, and the
-// signatures of all it waits for. While it stays the same there is nothing to do again.
+// A signature covers the command, its environment, the user's files that it reads, and the
+// signatures of all tasks it waits for. While it stays the same, the task need not run again.
 #include "run/run.h"
 
 #define XXH_INLINE_ALL
@@ -20,10 +20,10 @@ uint64_t run_hash(const void *bytes, size_t size)
 
 enum { LANE_SEEN = UINT32_MAX };
 
-// Depth first, with a stack of our own: chains may be a million long. A job file has no cycles.
+// Depth first, with an explicit stack: chains may have a million tasks. A job file has no cycles.
 struct walk {
-    uint32_t *stack, *at;  // the tasks on the way, and how far each has been looked at
-    uint32_t *older;       // by task: who stands before it in a lane that keeps the order, plus 1
+    uint32_t *stack, *at;  // the tasks on the current path, and the next dependency of each
+    uint32_t *older;       // by task: the task before it in a lane that keeps the order, plus 1
     uint8_t *seen;
     uint32_t depth, placed;
 };
@@ -40,7 +40,7 @@ static void lanes_order(const struct jobfile *file, struct walk *walk)
     free(last);
 }
 
-// Where the search resumes after the next task that this one follows; 0: no more tasks.
+// Returns where to continue after the next task that this one waits for. 0: no more tasks.
 static uint32_t walk_next(const struct run *run, const struct walk *walk, uint32_t task,
                           uint32_t at, uint32_t *other)
 {
@@ -87,7 +87,7 @@ static void order_make(struct run *run)
 
 static void add(XXH3_state_t *state, const char *text)
 {
-    size_t length = text ? strlen(text) : SIZE_MAX;  // none is not the same as empty
+    size_t length = text ? strlen(text) : SIZE_MAX;  // null differs from ""
     XXH3_64bits_update(state, &length, sizeof length);
     if (text) XXH3_64bits_update(state, text, length);
 }
@@ -156,7 +156,7 @@ void run_sign(struct run *run, run_stamp_fn *stamp)
     XXH3_freeState(state);
 }
 
-// Which tasks a file has may depend on which files there are.
+// Which tasks a file has may depend on which files exist.
 uint64_t run_digest(const struct run *run, uint64_t digest)
 {
     for (uint32_t i = 0; run->file->has_globs && i < run->file->task_count; i++) {
@@ -172,7 +172,7 @@ rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t ou
 {
     const struct jobfile_output *it = &run->file->tasks[task].outputs[output];
     uint64_t hash = run_hash(it->name, strlen(it->name));
-    if (it->is_again) hash = hash_mix(hash, output);  // others have that name, too
+    if (it->is_again) hash = hash_mix(hash, output);  // several outputs have that name
     return (rota_object_id){run->tasks[task].signature, hash};
 }
 

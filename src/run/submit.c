@@ -1,11 +1,11 @@
-// submit.c - a job file as a submission to the core.
+// submit.c - submits a job file to the core.
 #include "run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// All of it lives for the turn.
+// Its memory is freed at the end of the turn.
 struct draft {
     struct run *run;
     struct rota_task_spec *tasks;
@@ -15,7 +15,7 @@ struct draft {
     struct rota_output *outputs;
     struct store_text *texts;
     uint32_t *lanes;  // the core's number of each lane of the file
-    bool carried_first;  // the others are staged after them
+    bool carried_first;  // the other tasks are staged after them
     struct rota_job_spec spec;
 };
 
@@ -28,8 +28,8 @@ static void *turn_array(struct draft *draft, size_t count, size_t size)
 
 // ---- Names to numbers -----------------------------------------------------------------
 
-// Lanes and machines of one file are nobody else's, or a job that waits for its next run would
-// stand before the tasks of this one.
+// Each job file has lanes and machines of its own. Otherwise a job that waits for its next run
+// would block the tasks of this one.
 static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *sign,
                           const char *name)
 {
@@ -65,7 +65,7 @@ static enum rota_error lanes_define(struct draft *draft)
     return ROTA_OK;
 }
 
-// Groups are numbered as they come; what is not in a lane needs none.
+// Groups are numbered in file order. A task without a lane needs no group.
 static void groups_number(struct run *run)
 {
     const struct jobfile *file = run->file;
@@ -82,8 +82,8 @@ static void groups_number(struct run *run)
     map_release(&memory_heap, &by_name);
 }
 
-// A task that asks for another machine waits for it. The two machines of a run are called `run` and
-// `done`, so the names of machines in a file get a prefix.
+// A task that requires another machine waits for it. The two machines of a run are called `run` and
+// `done`, so names of machines in a file get a prefix.
 static uint32_t machine_of(struct run *run, const char *name)
 {
     bool here = !name || strcmp(name, run->host) == 0 || strcmp(name, "localhost") == 0;
@@ -92,7 +92,7 @@ static uint32_t machine_of(struct run *run, const char *name)
 
 // ---- Tasks ------------------------------------------------------------------------------
 
-// Null: nothing.
+// Null: no details.
 static const char *details_of(struct draft *draft, const struct jobfile_task *task)
 {
     size_t length = submit_details(task, NULL);
@@ -154,9 +154,9 @@ static void objects_draft(struct draft *draft, uint32_t at)
     }
 }
 
-// ---- The whole --------------------------------------------------------------------------
+// ---- The submission ---------------------------------------------------------------------
 
-// A task that is done cannot follow one that has yet to run in its lane.
+// A reused task cannot follow a task of its lane that has yet to run.
 static bool lanes_are_mixed(const struct jobfile *file, const bool *carried)
 {
     bool mixed = false;

@@ -1,4 +1,4 @@
-// summary.c - how a run went: counts, time, the critical path, and what to do about failures.
+// summary.c - the summary of a run: counts, time, the critical path, failures, and how to continue.
 #include "run/loop.h"
 #include "os/json.h"
 
@@ -12,8 +12,8 @@ enum { NAMES = 6, FAILURES = 20, REASON = 320 };
 // ---- The critical path -------------------------------------------------------------------------
 
 struct path {
-    rota_time *length;  // of the longest way that ends with each task
-    uint32_t *before;   // the task before it on that way, plus 1
+    rota_time *length;  // of the longest path that ends with each task
+    uint32_t *before;   // the task before it on that path, plus 1
     uint32_t last;      // plus 1
     rota_time longest;
 };
@@ -60,9 +60,9 @@ static void path_print(const struct run *run)
     free(path.before);
 }
 
-// ---- What to do next ---------------------------------------------------------------------------
+// ---- How to continue ---------------------------------------------------------------------------
 
-// A file elsewhere has to be named, too.
+// A job file in another folder must be named, too.
 static void logs_print(const struct run_options *options, const char *name)
 {
     fputs("    (rota logs ", stdout);
@@ -74,7 +74,7 @@ static void logs_print(const struct run_options *options, const char *name)
     puts(")");
 }
 
-// The same again, but for --fresh: what has been done is done.
+// The same command, but without --fresh, which would repeat finished tasks.
 static void again_print(const struct run_options *options)
 {
     fputs("    to continue: rota run ", stdout);
@@ -111,8 +111,8 @@ static bool is_among(const uint32_t *tasks, uint32_t count, uint32_t task)
     return false;
 }
 
-// In the order in which they failed. A task that was retried may have succeeded since, or have
-// failed twice.
+// In the order in which they failed. A task that failed may have succeeded in a later attempt, or
+// have failed twice.
 static void failures_print(const struct progress *progress)
 {
     const struct run *run = progress->run;
@@ -126,9 +126,9 @@ static void failures_print(const struct progress *progress)
     if (run->count[RUN_FAILED] > count) printf("    and %u more\n", run->count[RUN_FAILED] - count);
 }
 
-// ---- What cannot run here ----------------------------------------------------------------------
+// ---- Tasks that cannot run here ----------------------------------------------------------------
 
-// Why a task can never begin in this run; false: something else keeps it, or nothing.
+// Why a task can never start in this run. False: it waits for another reason, or does not wait.
 static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
 {
     const struct jobfile_task *task = &run->file->tasks[at];
@@ -137,20 +137,20 @@ static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
     struct rota_why why = rota_why(run->server->rota, id);
     switch (why.hold) {
     case ROTA_HOLD_MACHINE:
-        snprintf(reason, REASON, "it must run on %.200s, and this is %.80s", task->machine,
+        snprintf(reason, REASON, "it must run on %.200s, but this is %.80s", task->machine,
                  run->host);
         return true;
     case ROTA_HOLD_TOO_BIG:
         if (task->cores > run->cores)
-            snprintf(reason, REASON, "it takes %u cpus, and there are %u", task->cores,
+            snprintf(reason, REASON, "it needs %u cpus, but there are only %u", task->cores,
                      run->cores);
         else
-            snprintf(reason, REASON, "it takes %u MiB of memory, and there are %u",
+            snprintf(reason, REASON, "it needs %u MiB of memory, but there are only %u",
                      task->memory_mib, run->memory_mib);
         return true;
-    case ROTA_HOLD_ORDER:  // nothing runs any more, so the first in the lane cannot
+    case ROTA_HOLD_ORDER:  // nothing runs any more, so the first task of the lane never will
         if (why.task.job != run->job.number) return false;
-        snprintf(reason, REASON, "%.255s stands before it in its lane, and will not run",
+        snprintf(reason, REASON, "%.255s is ahead of it in its lane and cannot run",
                  run->file->tasks[why.task.task - 1].name);
         return true;
     default: return false;
@@ -179,7 +179,7 @@ static void lacks_print(const struct run *run, bool is_json)
     if (!is_json && count > FAILURES) printf("    and %u more\n", count - FAILURES);
 }
 
-// ---- The whole ---------------------------------------------------------------------------------
+// ---- The summary -------------------------------------------------------------------------------
 
 static void count_print(uint32_t count, const char *word)
 {
@@ -220,7 +220,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
         return;
     }
     if (progress->options->quiet && !status) return;
-    if (status == 70) return;  // what was counted may not have become durable
+    if (status == 70) return;  // the counted results may not be durable
     if (!status && !run->count[RUN_OK]) {
         puts("nothing to do");
         return;

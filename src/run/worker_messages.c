@@ -1,4 +1,4 @@
-// worker_messages.c - between the core and the worker: actions become messages, messages become
+// worker_messages.c - turns actions of the core into messages to the worker, and its messages into
 // events.
 #include "run/run.h"
 #include "turn/attempt_end.h"
@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS_A_TURN = 10000 };  // at the most
+enum { TOKENS_A_TURN = 10000 };  // an upper limit
 
 static bool is_ours(const struct run *run, rota_task_id task)
 {
     return task.job == run->job.number && task.task && task.task <= run->file->task_count;
 }
 
-// ---- To the worker: run this ----------------------------------------------------------------
+// ---- To the worker --------------------------------------------------------------------------
 
 static rota_object_id name_of(const void *context, uint32_t task, uint32_t output)
 {
     return run_output_name(context, task, output);
 }
 
-// A token larger than all before, also after the database was removed: it follows the clock. If the
-// clock was set back, tokens continue after those of the last turn that an earlier run wrote.
+// A token larger than all earlier ones, even after the database was removed: it follows the clock.
+// If the clock was set back, tokens continue after the last turn that an earlier run wrote.
 static uint64_t token_next(struct run *run)
 {
     uint64_t now = (uint64_t)run->server->now, written = (uint64_t)run->server->written;
@@ -59,7 +59,7 @@ static void stop_put(const struct rota_action *action, struct wire_out *out)
     wire_put(out, &message);
 }
 
-// A stream that nobody reads any more. Other objects stay where they are, for the next run.
+// Drops a stream that no task reads any more. Other objects stay in the cache for the next run.
 static void stream_drop(const struct run *run, rota_object_id object, struct wire_out *out)
 {
     uint32_t task, output;
@@ -163,9 +163,9 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
-// The loss of an attempt that lacked an input does not count as a try, because the core knows only
-// the retries of the file. The run counts such losses itself, and after too many of them the task
-// has failed. A lost input is being made again already: the worker has reported it before.
+// An attempt that lacked an input does not count as a try, because the core knows only the retries
+// of the file. The run counts these losses itself; after too many the task has failed. The lost
+// input is already being produced again: the worker reported it before.
 static void lack_count(struct run_task *task, struct rota_event *event)
 {
     if (task->lacked <= ENDS_LOSSES) task->lacked++;
@@ -220,7 +220,7 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     }
     if (server_step(run->server, &event) || event.report.unstarted) {
         if (task->phase == RUN_GIVEN && task->attempt == finished->attempt)
-            run_phase_look(run, at);  // it was taken back before it began
+            run_phase_look(run, at);  // it was revoked before it started
         return;
     }
     if (event.report.outcome == ROTA_OUTCOME_OK) run_made_again(run, at, finished);

@@ -127,9 +127,9 @@ with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon
             " c: {run: 'true', mem: 9000G}, d: {run: 'true', needs: a}}") as folder:
     done = folder.run("-j2")
     say(done.returncode == 5
-        and "cannot run: a    (it takes 999 cpus, and there are 2)" in done.stdout
-        and "cannot run: b    (it must run on moon, and this is " in done.stdout
-        and "cannot run: c    (it takes 9216000 MiB of memory, and there are " in done.stdout
+        and "cannot run: a    (it needs 999 cpus, but there are only 2)" in done.stdout
+        and "cannot run: b    (it must run on moon, but this is " in done.stdout
+        and "cannot run: c    (it needs 9216000 MiB of memory, but there are only " in done.stdout
         and "cannot run: d" not in done.stdout,
         "and the output says what each task lacks", done.stdout + done.stderr)
     events, status = folder.events("-j2")

@@ -134,8 +134,8 @@ tasks:
 """
 with Asked(DEAD) as folder:
     done = folder.rota("run", "night.yaml")
-    say(done.returncode == 5 and "    cannot run: after    (never stands before it in its lane,"
-        " and will not run)\n" in done.stdout, "a task after one that never runs is reported",
+    say(done.returncode == 5 and "    cannot run: after    (never is ahead of it in its lane"
+        " and cannot run)\n" in done.stdout, "a task after one that never runs is reported",
         done.stdout)
     done = folder.rota("why", "never")
     say(done.stdout == "never will not run: done(one) & fa(two) can no longer be true\n",
