@@ -1,4 +1,4 @@
-// attempt_text.c - how an attempt ended, as people read it.
+// attempt_text.c - the end of an attempt as readable text.
 #define _GNU_SOURCE
 #include "store/store.h"
 

@@ -1,4 +1,4 @@
-// by_task.c - the edges, inputs and outputs of a submission, ordered by the task they belong to.
+// by_task.c - sorts the edges, inputs and outputs of a submission by the task they belong to.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint32_t first,
                   uint32_t count, group_owner_fn *owner)
 {
-    uint32_t owners = spec->task_count + 1;  // the first is nobody
+    uint32_t owners = spec->task_count + 1;  // the first is for items of no task
     if (!ARRAY_MORE(&memory_heap, groups->item, count, groups->item_capacity)) return false;
     if (!ARRAY_RESERVE(&memory_heap, groups->first, groups->first_capacity, (uint64_t)owners + 2))
         return false;

@@ -1,4 +1,4 @@
-// enum_names.c - enums as people read them in the tables.
+// enum_names.c - enums as the words that the tables have.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ const char *word_of(struct words words, uint32_t number)
     return number < words.count ? words.items[number] : NULL;
 }
 
-// Null stands for the number that has no text, which is 0 if there is such a number.
+// A null text means the number that has no word. False: no such word.
 bool word_find(struct words words, const char *text, uint32_t *number)
 {
     for (*number = 0; *number < words.count; ++*number) {

@@ -1,4 +1,4 @@
-// line_buffer.c - text that is built and read quickly: numbers, names of tasks and of objects.
+// line_buffer.c - fast building and parsing of text: numbers, ids of tasks and objects.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void line_add_object(struct line *line, rota_object_id id)
     add_digits(line, id.low, 16);
 }
 
-// ---- Reading -----------------------------------------------------------------
+// ---- Parsing -----------------------------------------------------------------
 
 bool text_read_char(const char **text, char c)
 {

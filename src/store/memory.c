@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The kind comes first, so that ordering keys orders kinds.
+// The kind is the first member, so that sorting by key also sorts by kind.
 struct row_key {
     uint64_t part[4];
 };
 
-// Its key follows from the record: a table of small rows has fewer pages to touch.
+// The key is computed from the record: a table of small rows touches fewer pages.
 struct row {
     struct rota_record record;  // a SUBMIT row owns its spec
     uint32_t hash;              // of its key
-    uint32_t given_attempt;     // of a task: the last attempt that a worker was given; 0: none
+    uint32_t given_attempt;     // of a task: the last attempt that a worker got; 0: none
     rota_worker_id given_worker;
     bool used;  // false: a slot that was never used
-    bool dead;  // deleted; keeps the slot so that later ones are found
+    bool dead;  // deleted; the slot stays in use, so that later rows are found
 };
 
 struct memory_store {
@@ -25,7 +25,7 @@ struct memory_store {
     struct row *slots;  // open addressing; slot_count is 0 or a power of two
     uint32_t slot_count, filled;
     struct map given;          // by attempt before the last: its worker, until its job is deleted
-    struct rota_record *rows;  // what store_rows() gave last
+    struct rota_record *rows;  // the result of the last store_rows()
 };
 
 // ---- Keys ------------------------------------------------------------------
@@ -127,7 +127,7 @@ const struct rota_job_spec *store_spec_copy(const struct rota_job_spec *spec)
 
 // ---- Rows ------------------------------------------------------------------
 
-// The slot with the key of the record, or the free one where it belongs; and the hash of the key.
+// Returns the slot with the key of the record, or the free slot for it; and the hash of the key.
 static struct row *slot_find(const struct memory_store *store, const struct rota_record *record,
                              uint32_t *hash)
 {
@@ -182,7 +182,7 @@ static uint64_t attempt_key(rota_task_id task, uint32_t attempt)
     return hash_mix(hash_mix(task.job, task.task), attempt);
 }
 
-// Few tasks have a second attempt, so the worker of the last one stands in the row of its task.
+// Few tasks have a second attempt, so the row of a task has the worker of its last one.
 static bool given_note(struct memory_store *store, const struct row *before, struct row *after)
 {
     const struct rota_record *record = &after->record;
@@ -208,7 +208,7 @@ static void given_forget(struct memory_store *store, const struct rota_record *t
         map_remove(&store->given, attempt_key(task->task.id, attempt));
 }
 
-// Whether a row goes with the owner that is deleted.
+// Whether a row is deleted together with this owner.
 static bool row_belongs(const struct rota_record *row, const struct rota_record *owner)
 {
     if (owner->kind == ROTA_RECORD_JOB) {
@@ -253,7 +253,7 @@ static bool record_write(struct memory_store *store, const struct rota_record *r
     return true;
 }
 
-// Workers come as they joined, all others by key.
+// Workers are sorted by the time they joined, all others by key.
 static struct row_key order_of(const struct rota_record *record)
 {
     struct row_key key = key_of(record);
@@ -269,7 +269,7 @@ static int row_compare(const void *left, const void *right)
     return key_compare(&left_key, &right_key);
 }
 
-// ---- What store.h calls ----------------------------------------------------
+// ---- The functions of store.h ----------------------------------------------
 
 static void memory_close(struct store *base)
 {
@@ -295,7 +295,7 @@ static void memory_put(struct store *base, const struct rota *rota,
         if (records[i].gone) {
             record_delete(store, &records[i]);
         } else if (!record_write(store, &records[i])) {
-            store_fail(&base->error, STORE_NO_MEMORY, "no memory for the rows of this turn");
+            store_fail(&base->error, STORE_NO_MEMORY, "out of memory for the rows of this turn");
             return;
         }
     }

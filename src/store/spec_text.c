@@ -1,4 +1,4 @@
-// spec_text.c - conditions, inputs and outputs as the columns of sched_job show them.
+// spec_text.c - conditions, inputs and outputs as text, for the columns of sched_job.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static const char *const clause_words[]
     = {[ROTA_CLAUSE_SUCCESS] = "su", [ROTA_CLAUSE_FAILED] = "fa", [ROTA_CLAUSE_NOT_RUNNING] = "nr",
        [ROTA_CLAUSE_DONE] = "done",  [ROTA_CLAUSE_AND] = "&",     [ROTA_CLAUSE_OR] = "|"};
 
-// Where the value that ends at a clause begins.
+// Returns where the subexpression that ends with this clause begins.
 static uint32_t value_begin(const struct rota_clause *clauses, uint32_t last)
 {
     uint32_t wanted = 1;
@@ -32,10 +32,10 @@ static void clause_write(struct line *line, const struct rota_clause *clause)
     line_add_char(line, ')');
 }
 
-// Postfix to infix, from the outside in. A stack holds the ranges that are still to be written, and
-// the characters between them; only a right side of more than one clause needs parentheses.
+// Converts postfix to infix, from the outside in. A stack has the ranges that are not written yet,
+// and the characters between them. Only a right side of more than one clause needs parentheses.
 struct piece {
-    uint32_t begin, end;  // a range of clauses; begin > end: the character
+    uint32_t begin, end;  // a range of clauses; begin > end: a character
     char character;
 };
 
@@ -55,7 +55,7 @@ static uint32_t piece_split(const struct rota_clause *clauses, struct piece whol
 void condition_write(struct line *line, const struct rota_clause *clauses, uint32_t count)
 {
     if (!count) return;
-    // A left side replaces its range, so that only right sides make the stack higher.
+    // A left side replaces its range, so only right sides make the stack grow.
     size_t room = ((size_t)count + 1) * 4;
     struct piece *stack = malloc(room * sizeof *stack);
     line->failed |= !stack;

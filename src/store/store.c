@@ -1,4 +1,4 @@
-// store.c - the calls of store.h, for any kind of store.
+// store.c - the functions of store.h, which call the functions of the kind of store.
 #include "store/store_kind.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// store_kind.h - what a kind of store does; store.c turns the calls of store.h into these.
+// store_kind.h - the functions that a kind of store implements; store.c calls them for store.h.
 #pragma once
 
 #include "store/store.h"
@@ -6,7 +6,7 @@
 struct catalog_name;
 struct catalog_rows;
 
-// The functions of store.h, with the same promises. A kind may lack some of them, which are null.
+// The functions of store.h, with the same guarantees. A kind may leave some of them null.
 struct store_kind {
     void (*close)(struct store *store);
     void (*begin)(struct store *store, rota_time now);
@@ -42,19 +42,19 @@ struct store_kind {
                     void *context);
     bool (*label_find)(struct store *store, rota_task_id task, struct store_label *label);
     void (*name)(struct store *store, const struct catalog_name *name);
-    bool (*catalog)(struct store *store, struct catalog_rows *rows);  // into empty ones
+    bool (*catalog)(struct store *store, struct catalog_rows *rows);  // `rows` is empty
 };
 
-// The first member of every kind's own struct.
+// The first member of the struct of every kind.
 struct store {
     const struct store_kind *kind;
     struct store_error error;
 };
 
-// A copy that is its own, and gone again. Null: no memory.
+// Makes a deep copy of a submission, and frees it. Null: out of memory.
 const struct rota_job_spec *store_spec_copy(const struct rota_job_spec *spec);
 void store_spec_free(const struct rota_job_spec *spec);
 
-// Keeps the first mistake; later ones only follow from it.
+// Stores the first error; later ones only follow from it.
 void store_fail(struct store_error *error, enum store_fault fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,9 +1,9 @@
-// batch.c - writes the pages of a turn to the log in one call.
+// batch.c - writes the log pages of a turn with one system call.
 //
-// SQLite writes each page of a turn, and 24 bytes before it, by themselves: two calls of the
-// system a page. No process reads them before they are synced, so until then they may wait here.
-// Where a torn write can harm the bytes beside it, SQLite pads the log after the sync, and then
-// nothing waits.
+// SQLite writes each page of a turn, and the 24 bytes before it, separately: two system calls per
+// page. No process reads them before they are synced, so until then this file buffers them. On
+// devices where a torn write can damage neighbouring bytes, SQLite pads the log after the sync, and
+// nothing is buffered.
 #include "store/log/log.h"
 
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 #include <unistd.h>
 
 enum {
-    GATHERED_MAX = 1 << 16,  // the system of SQLite takes less than 1 << 17 at a time
+    GATHERED_MAX = 1 << 16,  // SQLite's vfs writes less than 1 << 17 bytes at a time
     LOG_HEADER = 32,
     LOG_SALT = 16
 };
 
-// Lies before the file of the system below, in memory that SQLite gives.
+// Precedes the file of the vfs below, in memory that SQLite allocates.
 struct gathered {
     sqlite3_file file;
     char *bytes;  // not written yet
     int length;
-    sqlite3_int64 at;  // where they belong
+    sqlite3_int64 at;  // their offset in the file
     sqlite3_file *below;
     struct gather *gather;
-    bool safe;   // a torn write harms nothing beside it
-    bool empty;  // nothing was ever written to it
-    bool begins;  // a header was written, and was not synced yet
+    bool safe;   // a torn write does not damage neighbouring bytes
+    bool empty;  // never written to
+    bool begins;  // a header was written and is not synced yet
 };
 
 static struct gathered *of(sqlite3_file *file)
@@ -41,8 +41,8 @@ static uint32_t salt_at(const void *bytes)
     return salt;
 }
 
-// SQLite writes a log from its start to its end. If another program has truncated it, a write
-// would leave a hole of zeros before it, and all turns in the hole were lost without a trace.
+// SQLite writes a log from start to end. If another program has truncated it, a write would leave a
+// hole of zeros before it, and all turns in the hole would be lost silently.
 static int log_append(struct gathered *gathered, const void *from, int length, sqlite3_int64 at)
 {
     sqlite3_file *below = gathered->below;
@@ -58,7 +58,7 @@ static int log_append(struct gathered *gathered, const void *from, int length, s
 static int gathered_write(struct gathered *gathered)
 {
     int length = gathered->length;
-    gathered->length = 0;  // what failed is not tried again
+    gathered->length = 0;  // a failed write is not repeated
     return length ? log_append(gathered, gathered->bytes, length, gathered->at) : SQLITE_OK;
 }
 
@@ -142,16 +142,16 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     return result ? result : below->pMethods->xTruncate(below, size);
 }
 
-// SQLite writes the header of a log that starts again, and syncs it before the first frame. Without
-// that a power failure may leave the old header, old frames and after them new ones: the next
-// opening takes the old frames for a log, and puts old pages into the newer database. A log that
-// was empty has no old frames.
+// When a log starts again, SQLite writes its header and syncs it before the first frame. Otherwise
+// a power failure could leave the old header, old frames and new frames after them: the next
+// opening would take the old frames for a log, and copy old pages into the newer database. A log
+// that was empty has no old frames.
 static bool is_first_header(const struct gathered *gathered)
 {
     return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
 }
 
-// The data is written before this returns, so every reader finds it; only the disk may lag.
+// The data is written when this returns, so readers see it; only the sync may come later.
 static int log_sync(sqlite3_file *file, int flags)
 {
     struct gathered *gathered = of(file);
@@ -218,21 +218,21 @@ static const sqlite3_io_methods log_methods = {
     .xDeviceCharacteristics = log_characteristics,
 };
 
-// ---- The system below ------------------------------------------------------------------
+// ---- The vfs below ---------------------------------------------------------------------
 
 static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
 {
     return ((const struct gather *)vfs->pAppData)->below;
 }
 
-// SQLite syncs the folder with the first sync of a log that it may have made.
+// SQLite syncs the folder with the first sync of a log that it may have created.
 static int log_flags(struct gather *gather, const char *name, int flags)
 {
     gather->named = gather->named && access(name, F_OK) == 0;
     return gather->named ? flags & ~SQLITE_OPEN_CREATE : flags;
 }
 
-// All files but the database and its log are those of the system below.
+// The vfs below opens all files but the database and its log.
 static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out)
 {
@@ -309,7 +309,7 @@ static int current_day(sqlite3_vfs *vfs, double *days)
     return below->xCurrentTime(below, days);
 }
 
-// SQLite finds it by its name only while the file is being opened.
+// SQLite looks up the vfs by its name only while it opens the file.
 int gather_open(const char *path, sqlite3 **db, int flags, const char *name, struct gather *gather)
 {
     sqlite3_vfs *below = gather->below = sqlite3_vfs_find(name);

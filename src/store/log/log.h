@@ -1,4 +1,4 @@
-// log.h - the log of a database file: written once a turn, synced beside the program.
+// log.h - the write-ahead log of a database file: one write per turn, synced in a thread.
 #pragma once
 
 #include "store/log/page_watch.h"
@@ -9,47 +9,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// ---- syncer.c: the log is synced beside the program ----------------------------
+// ---- syncer.c: syncs the log in a thread ---------------------------------------
 
 struct syncer {
     pthread_t thread;
-    pthread_mutex_t lock;  // of sleep only
+    pthread_mutex_t lock;  // for sleeping and waking only
     pthread_cond_t wake, done;
     sqlite3_file *_Atomic file;
-    _Atomic uint64_t asked, synced;  // writes that are to be durable; that are
-    _Atomic int64_t asked_at;        // nanoseconds; the last
-    _Atomic int result;              // of SQLite: the first that was no success
-    int event;                       // readable when something became durable
+    _Atomic uint64_t asked, synced;  // numbers of the last requested and the last finished sync
+    _Atomic int64_t asked_at;        // nanoseconds: the last request
+    _Atomic int result;              // of SQLite: the first error
+    int event;                       // readable after a sync
     _Atomic int sleepers;
-    _Atomic bool watched;            // somebody looks at the event
+    _Atomic bool watched;            // the caller polls the event
     bool open, ending;
 };
 
-bool syncer_open(struct syncer *syncer);  // again is fine
+bool syncer_open(struct syncer *syncer);  // may be open already
 void syncer_close(struct syncer *syncer);
 void syncer_ask(struct syncer *syncer, sqlite3_file *file);
-int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
-void syncer_note(struct syncer *syncer, int result);     // somebody else has synced once
-int syncer_watch(struct syncer *syncer);                 // the event; -1: no event
+int syncer_wait(struct syncer *syncer, uint64_t until);  // waits until this sync is done
+void syncer_note(struct syncer *syncer, int result);     // the caller has synced once
+int syncer_watch(struct syncer *syncer);                 // the event; -1: failed
 
-// ---- batch.c: one write a turn for the log --------------------------------------
+// ---- batch.c: one write per turn ------------------------------------------------
 
 struct gather {
     sqlite3_vfs vfs, *below;
     struct syncer syncer;
     struct pages pages;
-    sqlite3_file *behind;  // a log that was written to and not synced, nor was that asked for
-    bool later;            // SQLite believes that it was
-    bool named;            // the name of the log is durable: it was synced once
-    // The descriptor with which a new database was written; -1: none. It stays open until SQLite
-    // has closed the file: closing any descriptor of a file drops all locks of the process on it.
+    sqlite3_file *behind;  // a log that was written to; no sync of it was requested yet
+    bool later;            // syncs are delayed, although SQLite takes them for done
+    bool named;            // the name of the log is durable: its folder was synced
+    // The descriptor that wrote a new database; -1: none. It stays open until SQLite has closed the
+    // file: closing any descriptor of a file drops all locks of the process on it.
     int image;
-    bool image_is_unsynced;  // the new database is to be durable before its log is
+    bool image_is_unsynced;  // the new database must be durable before its log
 };
 
-// As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.
+// Like sqlite3_open_v2(), with the vfs of `gather` between SQLite and the vfs called `name`.
 int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
                 struct gather *gather);
-int gather_sync(struct gather *gather, int flags);  // all that was written is durable
-int gather_sync_ask(struct gather *gather);         // or will be
-int gather_image_sync(struct gather *gather);       // the new database, if it is one, is durable
+int gather_sync(struct gather *gather, int flags);  // makes all writes durable
+int gather_sync_ask(struct gather *gather);         // requests the same
+int gather_image_sync(struct gather *gather);       // makes a new database durable

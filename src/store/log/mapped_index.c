@@ -1,7 +1,7 @@
-// mapped_index.c - ends the process when the file of a mapped index is truncated.
+// mapped_index.c - ends the process with a message when the file of the mapped index is truncated.
 //
-// Reading past the end of a mapped file raises SIGBUS, in the middle of SQLite. The index can be
-// made from the log again, so no record is lost. But this process cannot continue.
+// Reading past the end of a mapped file raises SIGBUS inside SQLite. The index can be rebuilt from
+// the log, so no record is lost, but this process cannot continue.
 #include "store/log/page_watch.h"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ static void say(const char *path)
                             {(char *)(uintptr_t)path, strlen(path)},
                             {last, sizeof last - 1}};
     ssize_t written = writev(2, parts, 3);
-    (void)written;  // there is no one else to tell
+    (void)written;  // if this fails, there is no other way to report it
 }
 
 static void bus_error(int number, siginfo_t *about, void *context)
@@ -43,7 +43,7 @@ static void bus_error(int number, siginfo_t *about, void *context)
         say(pages->path);
         _exit(EXIT_BROKEN);
     }
-    sigaction(number, &before, NULL);  // the signal is raised again, for the handler before
+    sigaction(number, &before, NULL);  // raises the signal again, for the previous handler
 }
 
 void mapped_watch(struct pages *pages)

@@ -1,18 +1,18 @@
-// page_watch.c - the database file below SQLite: remembers the hashes of some pages.
+// page_watch.c - a vfs for the database file: remembers the hashes of some pages.
 #include "store/log/page_watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// A short run reads all pages of a new database, and has no time to hash each of them.
+// A short run reads all pages of a new database, and has no time to hash all of them.
 enum { PAGE_MIN = 512, PAGE_MAX = 65536, READ_EVERY = 4 };
 
 // ---- Hashes ----------------------------------------------------------------------------
 
 typedef uint32_t lanes __attribute__((vector_size(16)));
 
-// Sums, and sums of sums, so that the place of a word counts. Four words at a time: the size of a
-// page is a multiple of that.
+// Sums, and sums of sums, so that the position of a word counts. Four words at a time: the size of
+// a page is a multiple of that.
 static uint64_t page_hash(const void *from, size_t size, sqlite3_int64 at)
 {
     static const uint64_t odd = 0x9e3779b97f4a7c15u;
@@ -96,7 +96,7 @@ static int paged_write(sqlite3_file *file, const void *from, int size, sqlite3_i
     return below->pMethods->xWrite(below, from, size, at);
 }
 
-// A fold ends with it, also when there is nothing to cut off.
+// A checkpoint ends with this call, even if there is nothing to cut off.
 static int paged_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     struct page_sample *samples = of(file)->pages->samples;
@@ -172,7 +172,7 @@ static int paged_index_unmap(sqlite3_file *file, int remove)
     return of(file)->below->pMethods->xShmUnmap(of(file)->below, remove);
 }
 
-// Without the third version, which maps the database, too.
+// Version 2 of the methods, because version 3 would also map the database.
 static const sqlite3_io_methods paged_methods = {
     .iVersion = 2,
     .xClose = paged_close,

@@ -1,8 +1,8 @@
-// syncer.c - syncs the log beside the program: one thread, all that was written before it looked.
+// syncer.c - syncs the log in a thread: one sync covers all writes that were made before it.
 //
-// A disk is often done sooner than a sleeping thread is awake. So both sides first look for a
-// moment, and sleep only when nothing has come; the thread only while that pays, because who looks
-// takes from who works.
+// A disk is often faster than waking a thread. So both sides first spin for a moment, and sleep
+// only if nothing happens. The thread spins only while that pays off, because it takes time from
+// the other threads.
 #include "store/log/log.h"
 
 #include <sys/eventfd.h>
@@ -18,7 +18,7 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-// True: the number changed within that time.
+// True: the number changed within LOOK_NS.
 static bool changes_soon(const _Atomic uint64_t *number, uint64_t from)
 {
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return atomic_load(number) != from;
@@ -36,15 +36,16 @@ static void event_raise(const struct syncer *syncer)
 {
     uint64_t one = 1;
     if (!atomic_load(&syncer->watched)) return;
-    // Full means that it is raised already; nothing else can happen to it.
+    // A full counter means that the event is raised already; there is no other error.
     ssize_t written = write(syncer->event, &one, sizeof one);
     (void)written;
 }
 
 // ---- The thread --------------------------------------------------------------------
 
-// Waking somebody costs a call of the system, so those who sleep say so first. Either the one who
-// changes the number sees that, or the sleeper sees the number: both are in one order.
+// Waking a thread is a system call, so a sleeping thread first counts itself in `sleepers`. Either
+// the thread that changes the number sees that count, or the sleeper sees the number: the atomics
+// have one total order.
 static void sleepers_wake(struct syncer *syncer, pthread_cond_t *condition)
 {
     if (!atomic_load(&syncer->sleepers)) return;
@@ -68,14 +69,14 @@ static void work_wait(struct syncer *syncer)
     pthread_mutex_unlock(&syncer->lock);
 }
 
-// `rest` is how long it had to wait lately. False: it is to end.
+// `rest` is the average wait of late. False: the thread must end.
 static bool work_comes(struct syncer *syncer, int64_t *rest)
 {
     uint64_t asked = atomic_load(&syncer->asked);
     int64_t began = now_ns();
     if (!work_is_there(syncer) && *rest < LOOK_NS) changes_soon(&syncer->asked, asked);
     if (!work_is_there(syncer)) work_wait(syncer);
-    int64_t waited = atomic_load(&syncer->asked_at) - began;  // without the time to wake up
+    int64_t waited = atomic_load(&syncer->asked_at) - began;  // excludes the time to wake up
     if (waited < 0) waited = 0;
     *rest += ((waited < 8 * LOOK_NS ? waited : 8 * LOOK_NS) - *rest) / 4;
     return work_is_there(syncer);
@@ -98,7 +99,7 @@ static void *syncer_work(void *context)
     return NULL;
 }
 
-// ---- The others ---------------------------------------------------------------------
+// ---- Called by other threads --------------------------------------------------------
 
 bool syncer_open(struct syncer *syncer)
 {
@@ -157,7 +158,7 @@ void syncer_note(struct syncer *syncer, int result)
 {
     int fine = SQLITE_OK;
     if (result) atomic_compare_exchange_strong(&syncer->result, &fine, result);
-    // In this order the thread never takes it for something to do.
+    // In this order the thread never sees it as work.
     atomic_store(&syncer->synced, atomic_load(&syncer->asked) + 1);
     atomic_fetch_add(&syncer->asked, 1);
 }
