@@ -272,7 +272,7 @@ def over():
         whole.close()
         done = folder.rota("verify", "--json", broken)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        say(done.returncode == 1 and rows[0]["broken"].endswith("and was never defined")
+        say(done.returncode == 1 and rows[0]["broken"].endswith("but no definition")
             and rows[-1] == {"file": broken, "count": len(rows) - 1}, "with what is broken", done)
         by_hand(folder)
         strange_names(folder)

@@ -89,13 +89,13 @@ def wrong_files(folder, sound):
         link.execute(f"PRAGMA user_version = {version}")
         link.close()
         refuses(f"version {version} of the tables is refused", other,
-                f"has version {version} of the tables, and this rota uses version 1")
+                f"has schema version {version}, but this rota uses version 1")
     link = sqlite3.connect(f"{folder}/other")
     link.execute("CREATE TABLE mine(a)")
     link.close()
-    refuses("a database of another program is refused", f"{folder}/other", "not one of rota")
+    refuses("a database of another program is refused", f"{folder}/other", "of another program")
     os.link(shutil.copy(sound, f"{folder}/name"), f"{folder}/alias")
-    refuses("a file with two names is refused", f"{folder}/alias", "more than one name")
+    refuses("a file with two names is refused", f"{folder}/alias", "several hard links")
     os.mkdir(f"{folder}/folder")
     refuses("a folder is no database", f"{folder}/folder", "cannot be opened|not a regular file")
     refuses("a folder that is not there is named", f"{folder}/none/db", "No such file")
@@ -166,7 +166,7 @@ def in_use(folder):
         first.stdout.readline()
         stand_still(first)
         refuses("a second program is refused and told who is first", database,
-                rf"in use by another server, process {first.pid}\b", long)
+                rf"in use by another rota process \(pid {first.pid}\)", long)
         first.send_signal(signal.SIGCONT)
         rest = first.communicate(timeout=120)[0]
         say(first.returncode == 0 and "1 passed" in rest, "the first continues undisturbed", rest)

@@ -143,7 +143,8 @@ def unsound(database):
 def is_unborn(wrong):
     """The kill came before the transaction that makes the tables. Until that one there is no log
     but a journal, which a connection that only reads cannot roll back."""
-    return any(text in wrong for text in ("No such file", "not one of rota", "readonly database"))
+    expected = ("No such file", "of another program", "readonly database")
+    return any(text in wrong for text in expected)
 
 
 def dump(database):

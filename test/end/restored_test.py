@@ -62,7 +62,7 @@ def in_use():
         submitted = cluster.submit({"t": {"run": "true"}})
         refused = server(cluster, cluster.database, "--restored")
         Tap.say(submitted.returncode == 0 and refused.returncode == 2
-                and "in use by another server" in refused.stderr,
+                and "in use by another rota process" in refused.stderr,
                 "--restored beside a running server says that it runs", refused.stderr)
 
 

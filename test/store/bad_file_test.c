@@ -123,7 +123,7 @@ static void an_emptied_database_is_refused(void **state)
     refused("is empty, but its log");
     file_write("", 0);
     beside_write("-saved", "x", 1);
-    refused("has all that was recorded");
+    refused("saved all records in");
     char saved[200];
     snprintf(saved, sizeof saved, "%s-saved", path);
     unlink(saved);
@@ -190,9 +190,9 @@ static void a_database_of_another_version_is_refused(void **state)
     (void)state;
     file_make();
     sql_run("PRAGMA user_version = 99");
-    refused("has version 99 of the tables, and this rota uses version 1");
+    refused("has schema version 99, but this rota uses version 1");
     sql_run("PRAGMA user_version = 0");
-    refused("has version 0 of the tables");
+    refused("has schema version 0");
 }
 
 static void the_database_of_others_is_refused(void **state)
@@ -200,7 +200,7 @@ static void the_database_of_others_is_refused(void **state)
     (void)state;
     both_remove(path);
     sql_run("CREATE TABLE friends(name TEXT)");
-    refused("not one of rota");
+    refused("is a database of another program");
 }
 
 static void a_file_with_two_names_is_refused(void **state)
@@ -211,7 +211,7 @@ static void a_file_with_two_names_is_refused(void **state)
     snprintf(other, sizeof other, "%s-other", path);
     unlink(other);
     assert_int_equal(link(path, other), 0);
-    refused("more than one name");
+    refused("has several hard links");
     unlink(other);
 }
 
@@ -296,7 +296,7 @@ static void a_second_server_is_kept_out(void **state)
     struct store *first = store_open_sqlite(path, &options, &error);
     assert_non_null(first);
     assert_null(store_open_sqlite(path, &options, &error));
-    snprintf(pid, sizeof pid, "process %ld", (long)getpid());
+    snprintf(pid, sizeof pid, "pid %ld", (long)getpid());
     assert_non_null(strstr(error.text, pid));
     assert_int_equal(store_exit_status(&error), 2);
     store_close(first);

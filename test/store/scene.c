@@ -228,11 +228,11 @@ static const char *digest_judge(const struct scene *scene, struct store *store)
     bool refused = event.restore.count && rota_step(rota, &event);
     uint64_t digest = rota_digest(rota);
     rota_close(rota);
-    if (refused) return "no core can be made of it";
+    if (refused) return "the core refuses these rows";
     for (uint32_t turn = scene->acknowledged; turn <= scene->tried; turn++) {
         if (scene->digests[turn] == digest) return NULL;
     }
-    return "it is in no state that was acknowledged or asked for";
+    return "its state was neither acknowledged nor requested";
 }
 
 static const char *audit_judge(const char *path)

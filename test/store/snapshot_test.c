@@ -108,7 +108,7 @@ static void a_look_at_other_tables_says_what_to_do(void **state)
         file_make();
         sql_run(version ? "PRAGMA user_version = 2" : "PRAGMA user_version = 0");
         assert_null(store_look(path, &error));
-        assert_non_null(strstr(error.text, "and this rota uses version 1 (use the rota that made"));
+        assert_non_null(strstr(error.text, "but this rota uses version 1 (use the rota that"));
         assert_int_equal(store_exit_status(&error), 2);
     }
 }

@@ -1,7 +1,7 @@
-// attempt_columns.c - what workers said of attempts, on its way into the rows of their ends.
+// attempt_columns.c - the columns of an ended attempt that come from the report of its worker.
 //
-// One statement writes the rows of neighbours, and what workers said differs from row to row, so a
-// function of SQL tells it: said(task, which). A statement for each row took half as long again.
+// One statement writes the rows of consecutive tasks, but their reports differ, so the SQL function
+// said(task, column) returns them. One statement per row took half as long again.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -76,11 +76,12 @@ static void column_tell(sqlite3_context *context, const struct store_attempt *sa
     case 8: sqlite3_result_int64(context, (int64_t)said->log_bytes); break;
     case 9: sqlite3_result_int64(context, said->flags); break;
     case 10: sqlite3_result_int64(context, said->worker.number); break;
-    default: sqlite3_result_error(context, "said() has no such column", -1); break;
+    default: sqlite3_result_error(context, "said(): unknown column", -1); break;
     }
 }
 
-// Of a task whose worker said nothing: null. Each row asks for all its columns before the next.
+// Returns null for a task without a report. Each row reads all its columns before the next row
+// does.
 static void said_tell(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;

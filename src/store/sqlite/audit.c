@@ -1,6 +1,6 @@
-// audit.c - who has asked for what: lines that are written with the turn they are about.
+// audit.c - the audit log: the request of each client, written with the turn that handles it.
 //
-// The table is made with its first line, since few databases have one.
+// The table is created with its first line, since few databases have one.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ void turn_audit(struct store *base, const char *line)
     line_add_char(&store->audits, '\n');
 }
 
-// Old statements would be prepared again in the middle of a turn; if memory is refused just then,
-// SQLite rolls back the writes of the turn, and continues.
+// Finalizes all statements after that: otherwise SQLite would prepare them again in the middle of a
+// turn, and if memory runs out just then, it would roll back the writes of the turn and continue.
 static void table_make(struct sqlite_store *store)
 {
     turn_fail(store, sqlite3_exec(store->db, table, NULL, NULL, NULL));

@@ -1,7 +1,7 @@
 // busy.c - waits while another program has locked the database.
 //
-// `sqlite3 FILE analyze`, a checkpoint or a transaction in another tool locks the database for
-// writing. The turn waits for it, and with it all answers. That must be much shorter than a lease.
+// `sqlite3 FILE analyze`, a checkpoint or a transaction of another tool locks the database for
+// writing. The turn waits for it, and so do all answers. That must be much shorter than a lease.
 #include "store/sqlite/sqlite.h"
 
 #include <time.h>
@@ -15,7 +15,7 @@ static int64_t now_ms(void)
     return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
 }
 
-// Called by SQLite again and again, with a count of 0 when it begins. 0: give up.
+// SQLite calls this repeatedly; `count` is 0 for the first time. 0: give up.
 int busy_wait(void *context, int count)
 {
     struct sqlite_store *store = context;

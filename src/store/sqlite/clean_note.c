@@ -1,9 +1,8 @@
-// clean_note.c - a note in the lock file describes the files as the last process left them; if they
-// are unchanged, the next process need not check them.
+// clean_note.c - a note about the files at closing; if they are unchanged, opening skips checks.
 //
-// Checking a database and making its name durable take a third of the time of a short run. Both
-// were done for the files that the note describes. A process that writes a file changes its times,
-// and a new file has another inode.
+// Checking a database and making its name durable take a third of the time of a short run, and both
+// were done for the files that the note describes. The note is in the lock file. A process that
+// writes to a file changes its times, and a new file has another inode.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -40,7 +39,7 @@ void left_note(const struct sqlite_store *store)
     int length = files_describe(store, text);
     text[length++] = '\n';
     ssize_t written = pwrite(store->lock_file, text, (size_t)length, NOTE_AT);
-    (void)written;  // without it the next one looks for itself
+    (void)written;  // if this fails, the next process checks the files
 }
 
 bool left_alone(const struct sqlite_store *store)

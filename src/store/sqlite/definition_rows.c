@@ -1,4 +1,4 @@
-// definition_rows.c - the rows of definitions and names: written with the turn, read as a whole.
+// definition_rows.c - the rows of definitions and names: written in a turn, read all at once.
 #include "store/definition_rows.h"
 #include "store/sqlite/sqlite.h"
 
@@ -7,7 +7,7 @@
 
 static const char *const kinds[CATALOG_KINDS] = {"lane", "group", "machine", "worker"};
 
-// A row that no record of the core asks for: a statement, and what is bound to it.
+// A row that no record of the core has: a statement and its values.
 enum note_kind { NOTE_DEFINE, NOTE_DROP, NOTE_CALENDAR, NOTE_NAME, NOTE_USER, NOTES };
 
 struct note {
@@ -17,7 +17,7 @@ struct note {
     struct calendar_state state;
 };
 
-// Definitions come seldom, so these are prepared when they are needed.
+// Definitions are rare, so these are prepared when they are needed.
 static const char *const statements[NOTES] = {
     [NOTE_DEFINE] = "REPLACE INTO sched_define VALUES (?1, ?2, ?3, ?4, ?5)",
     [NOTE_DROP] = "DELETE FROM sched_define WHERE id = ?1",
@@ -28,7 +28,7 @@ static const char *const statements[NOTES] = {
 
 // ---- Writing --------------------------------------------------------------------------
 
-// Plays keep their rows in memory and have no definitions; nor has a simulated disk.
+// Stores in memory have no definitions: plays do not need them, nor does the cluster simulator.
 static bool keeps_notes(const struct store *store)
 {
     return store->kind->catalog == sqlite_catalog;
@@ -201,7 +201,7 @@ void catalog_rows_release(struct catalog_rows *rows)
     *rows = (struct catalog_rows){0};
 }
 
-// Of jobs that are there, as all definitions are.
+// Only of jobs that exist, as the jobs of all definitions do.
 #define ENDS_OF(table)                                                                             \
     "SELECT e.id, e.ended, e.seq FROM sched_graph g CROSS JOIN " table " e WHERE e.id"             \
     " BETWEEN g.job << 32 AND (g.job << 32) + 4294967295 AND e.ended >= ?1"

@@ -1,8 +1,8 @@
-// definition_sql.c - a statement that writes sched_job, and which definitions it would change.
+// definition_sql.c - runs a SQL statement that changes definitions in sched_job (`rota sql`).
 //
-// It never sees the file: it runs on a table in memory that has the columns of sched_job in which
-// a definition can be written, with the values that its file would have. The differences afterwards
-// are written as a definition file, which is applied like any other.
+// The statement never sees the file. It runs on a table in memory with the columns of sched_job
+// that a definition can set. The differences afterwards are written as a definition file, which is
+// applied like any other.
 #include "store/definition_rows.h"
 #include "job/definition/internal.h"
 #include "store/store_kind.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The first ones are the row's number and its name; the others are keys of a definition.
+// The first columns are the id and the name; the others are keys of a definition.
 enum { COLUMN_ID, COLUMN_NAME, COLUMN_KEYS };
 
 static const struct column {
@@ -77,7 +77,7 @@ static bool table_make(struct shadow *shadow)
     return sql_run(shadow, sql);
 }
 
-// MiB are a plain number here; definition files have units.
+// Here memory is a plain number of MiB; definition files have units.
 static void value_bind(sqlite3_stmt *row, int column, struct definition *definition)
 {
     enum definition_key key = key_find(columns[column].key);
@@ -107,7 +107,7 @@ static bool row_insert(struct shadow *shadow, sqlite3_stmt *row, const struct ca
     fine = fine && sqlite3_step(row) == SQLITE_DONE;
     sqlite3_reset(row);
     definitions_release(&parsed);
-    return fine || refuse(shadow, "a definition in the file cannot be read");
+    return fine || refuse(shadow, "a stored definition is invalid");
 }
 
 static bool table_fill(struct shadow *shadow, const struct catalog_rows *rows)
@@ -152,7 +152,7 @@ static bool statement_run(struct shadow *shadow, const char *sql)
     sqlite3_set_authorizer(shadow->db, only_definitions, NULL);
     int result = sqlite3_prepare_v2(shadow->db, sql, -1, &statement, &rest);
     if (!result && rest[strspn(rest, " \t\n;")]) {
-        store_fail(shadow->error, STORE_REFUSED, "one statement at a time: \"%.100s\" is left over",
+        store_fail(shadow->error, STORE_REFUSED, "only one statement is allowed, not \"%.100s\"",
                    rest);
     } else if (!result && statement) {
         do result = sqlite3_step(statement);
@@ -166,15 +166,15 @@ static bool statement_run(struct shadow *shadow, const char *sql)
     return !shadow->error->fault;
 }
 
-// ---- What it changed -------------------------------------------------------------------
+// ---- Its changes -----------------------------------------------------------------------
 
-// A line of the file ends a value, and so does a comment, unless the value is a command.
+// In a definition file a line break or a comment ends a value, unless the value is a command.
 static bool value_fits(struct shadow *shadow, const char *column, const char *value)
 {
     bool comment = strcmp(column, "command") != 0 && strchr(value, '#') != NULL;
     if (!comment && !text_fault(value, strlen(value))) return true;
     store_fail(shadow->error, STORE_REFUSED, "%s: %.80s", column,
-               comment ? "a # cannot be in it" : "it has a line break or no text in it");
+               comment ? "must not contain #" : "must not be empty or contain a line break");
     return false;
 }
 
@@ -191,13 +191,13 @@ static bool key_write(struct shadow *shadow, sqlite3_stmt *row, int column)
 static bool name_write(struct shadow *shadow, const char *action, sqlite3_stmt *row, int column)
 {
     const char *name = (const char *)sqlite3_column_text(row, column);
-    if (!name) return refuse(shadow, "a definition has a name");
+    if (!name) return refuse(shadow, "a definition needs a name");
     if (!value_fits(shadow, "name", name)) return false;
     fprintf(shadow->out, "%s: %s\n", action, name);
     return true;
 }
 
-// Behind the columns of the row come those of the row before, if there was one.
+// The columns of the row are followed by those of the old row, if there was one.
 static bool row_write(struct shadow *shadow, sqlite3_stmt *row)
 {
     bool known = sqlite3_column_type(row, COLUMNS) != SQLITE_NULL, named = false;
@@ -207,7 +207,7 @@ static bool row_write(struct shadow *shadow, sqlite3_stmt *row)
         const char *before = (const char *)sqlite3_column_text(row, COLUMNS + i);
         bool same = now && before ? strcmp(now, before) == 0 : now == before;
         if (same || (i == COLUMN_NAME && !known)) continue;
-        if (i == COLUMN_NAME) return refuse(shadow, "a definition keeps its name");
+        if (i == COLUMN_NAME) return refuse(shadow, "a definition cannot be renamed");
         if (known && !named && !name_write(shadow, "update_task", row, COLUMN_NAME)) return false;
         named = true;
         if (!key_write(shadow, row, i)) return false;
@@ -253,7 +253,7 @@ char *catalog_sql(const struct catalog_rows *rows, const char *sql, struct store
     sqlite3_close(shadow.db);
     if (shadow.out && fclose(shadow.out) != 0) fine = false;
     if (fine) return text;
-    refuse(&shadow, "no memory for the statement");  // unless there is a better reason
+    refuse(&shadow, "out of memory for the statement");  // unless there is a better reason
     free(text);
     return NULL;
 }

@@ -1,4 +1,4 @@
-// file_check.c - whether a file may be opened, and by whom; the ballast beside it.
+// file_check.c - checks a database file before it is opened, creates and locks it; its ballast.
 #define _GNU_SOURCE
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/sqlite.h"
@@ -16,7 +16,7 @@
 
 enum { PATH_LONGEST = 4000, HEADER = 100 };
 
-// Locks and shared memory do not work over them as SQLite needs it.
+// SQLite's locks and shared memory do not work on these file systems.
 static const struct {
     uint64_t magic;
     const char *name;
@@ -66,10 +66,10 @@ bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *erro
     char *real = NULL;
     bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
     if (is_link && !(real = realpath(path, NULL)))
-        return refuse_errno(error, path, "is a link that leads to no file");
+        return refuse_errno(error, path, "is a broken symbolic link");
     bool fits = snprintf(out, GUARD_PATH, "%s", real ? real : path) < GUARD_PATH;
     free(real);
-    return fits || refuse(error, path, "the name is too long");
+    return fits || refuse(error, path, "the path is too long");
 }
 
 // ---- The file ---------------------------------------------------------------------
@@ -79,10 +79,11 @@ bool guard_file(const char *path, struct store_error *error)
     char folder[PATH_LONGEST + 16];
     struct stat status;
     struct statfs system;
-    if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the name is too long");
-    // It is not opened: closing it again would drop the locks of a store of this process.
+    if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the path is too long");
+    // Do not open the file here: closing it again would drop the locks of another store of this
+    // process.
     bool can_write = faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
-    bool is_new = !can_write && errno == ENOENT;  // then it is its folder that counts
+    bool is_new = !can_write && errno == ENOENT;  // then its folder must be writable
     if (!can_write && !is_new) return refuse_errno(error, path, "cannot be opened for writing");
     if (is_new) folder_of(path, folder);
     const char *known = is_new ? folder : path;
@@ -90,16 +91,16 @@ bool guard_file(const char *path, struct store_error *error)
         return refuse_errno(error, path, "cannot be opened");
     if (!is_new && !S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
     if (!is_new && status.st_nlink > 1) {
-        return refuse(error, path, "has more than one name; its log would be found by only one");
+        return refuse(error, path, "has several hard links; remove all but one");
     }
     const char *network = guard_network((uint64_t)(uint32_t)system.f_type);
     if (!network) return true;
-    store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
+    store_fail(error, STORE_REFUSED, "%s: is on %s; use a local file system", path,
                network);
     return false;
 }
 
-// Log and index get the mode of the database from SQLite, but may be there already.
+// SQLite gives the log and the index the mode of the database, but they may exist already.
 bool guard_modes(const char *path, struct store_error *error)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
@@ -110,15 +111,15 @@ bool guard_modes(const char *path, struct store_error *error)
         if (stat(name, &status) < 0 || !(status.st_mode & (S_IRWXG | S_IRWXO))) continue;
         if (chmod(name, status.st_mode & S_IRWXU) == 0) continue;
         store_fail(error, STORE_REFUSED,
-                   "%s: others may read or write it (mode %04o), and this user cannot change that:"
-                   " %s; run 'chmod 600' on it as its owner",
+                   "%s: other users may read or write it (mode %04o), and its mode cannot be"
+                   " changed: %s; run 'chmod 600' on it as its owner",
                    name, (unsigned)(status.st_mode & 07777), strerror(errno));
         return false;
     }
     return true;
 }
 
-// A log that only consists of zeros was never written to.
+// A log of zeros only was never written to.
 static bool log_has_begun(const char *path)
 {
     char name[PATH_LONGEST + 16], first = 0;
@@ -127,32 +128,32 @@ static bool log_has_begun(const char *path)
     if (file < 0) return errno != ENOENT;
     ssize_t got = pread(file, &first, 1, 0);
     close(file);
-    return got < 0 || first;  // what cannot be read may have begun
+    return got < 0 || first;  // an unreadable log may have been written to
 }
 
-// SQLite would take the log of a database that was deleted or emptied for a part of the new one, or
-// ignore it.
+// SQLite would take the log of a deleted or emptied database for a part of the new one, or ignore
+// it.
 static bool is_left_behind(const char *path, bool is_missing, struct store_error *error)
 {
     const char *how = is_missing ? "missing" : "empty";
     if (is_missing ? file_size(path, "-wal") : log_has_begun(path)) {
         store_fail(error, STORE_REFUSED,
-                   "%s: is %s, but its log %s-wal is there; restore the database, or remove"
-                   " the log to begin with an empty one",
+                   "%s: is %s, but its log %s-wal exists; restore the database, or remove the log"
+                   " to start with an empty database",
                    path, how, path);
     }
     return error->fault;
 }
 
-// A supervisor starts the server again at once. The server must not use a database that lacks
-// acknowledged records.
+// A supervisor restarts the server at once. It must not use a database that lacks acknowledged
+// records.
 bool guard_mended(const char *path, bool is_run, struct store_error *error)
 {
     const char *last = is_run ? "run" : "server";
     if (file_size(path, "-saved")) {
         store_fail(error, STORE_REFUSED,
-                   "%s: the last %s lost this file or its log, and %s-saved has all that was"
-                   " recorded; remove %s, -wal and -shm and rename the saved file, or move it"
+                   "%s: the last %s lost this file or its log, and saved all records in"
+                   " %s-saved; remove %s, -wal and -shm and rename the saved file, or move it"
                    " elsewhere to use %s without it",
                    path, last, path, path, path);
     } else if (file_size(path, "-lost") && is_run) {
@@ -169,7 +170,7 @@ bool guard_mended(const char *path, bool is_run, struct store_error *error)
     return !error->fault;
 }
 
-// The file, not closed; -1: errno says why not.
+// Returns the open file. -1: errno says why.
 static int image_write(const char *path)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -181,10 +182,10 @@ static int image_write(const char *path)
     return -1;
 }
 
-// Whole or not at all: it is made beside the file and takes its place. It becomes durable before
-// the first turn does, and its name together with that of its log. When power fails before that,
-// a file system that orders what it writes has an empty file, and that is made again; if the log
-// has reached the disk before it, a person has to say that nothing is lost.
+// Creates the file under another name and renames it, so that it is complete or missing. It becomes
+// durable before the first turn, and its name together with that of its log. If power fails before
+// that, a file system with ordered writes has an empty file, which is created again. If the log
+// reached the disk first, a person has to confirm that nothing is lost.
 bool guard_make(const char *path, int *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
@@ -197,7 +198,7 @@ bool guard_make(const char *path, int *made, struct store_error *error)
     *made = image_write(name);
     if (*made >= 0 && rename(name, path) == 0) return true;
     bool full = errno == ENOSPC || errno == EDQUOT;
-    store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be made: %s", path,
+    store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be created: %s", path,
                strerror(errno));
     unlink(name);
     return false;
@@ -221,7 +222,7 @@ bool guard_header(const char *path, struct store_error *error)
         store_fail(error, STORE_BROKEN, "%s: cannot be read: %s", path, strerror(errno));
         return false;
     }
-    if (got == 0) return true;  // new
+    if (got == 0) return true;  // a new file
     if (memcmp(header, "SQLite format 3", got < 16 ? (size_t)got : 16) != 0) {
         return refuse(error, path, "is not a database");
     }
@@ -233,10 +234,11 @@ bool guard_header(const char *path, struct store_error *error)
     return whole ? true : refuse(error, path, "is truncated: the end of the database is missing");
 }
 
-// ---- One server at a time ------------------------------------------------------------
+// ---- One process at a time -----------------------------------------------------------
 
-// Two locks: flock() keeps others out. Whether somebody has it cannot be asked without trying to
-// get it, which would keep out a server that starts in that moment; of the second kind it can.
+// There are two locks. flock() keeps other processes out, but testing it means taking it, which
+// would keep out a server that starts at that moment. The second lock can be tested without taking
+// it.
 static struct flock seen(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -246,7 +248,7 @@ static void lock_show(int file)
 {
     struct flock lock = seen();
     int shown = fcntl(file, F_OFD_SETLK, &lock);
-    (void)shown;  // on a file system without such locks no process seems to use the file
+    (void)shown;  // without such locks on this file system the database looks unused
 }
 
 bool store_is_held(const char *path)
@@ -274,24 +276,24 @@ int guard_lock(const char *path, struct store_error *error)
     }
     if (flock(file, LOCK_EX | LOCK_NB) == 0) {
         lock_show(file);
-        // As long as any other, so that the file need not be cut.
+        // Padded to a fixed length, so that the file need not be truncated.
         int length = snprintf(holder, sizeof holder, "%-20ld\n", (long)getpid());
         ssize_t written = pwrite(file, holder, (size_t)length, 0);
-        (void)written;  // the number only helps people
+        (void)written;  // the pid is only for messages
         return file;
     }
     ssize_t got = pread(file, holder, sizeof holder - 1, 0);
     long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
     close(file);
-    store_fail(error, STORE_IN_USE, "%s: is in use by another server, process %ld", path, pid);
+    store_fail(error, STORE_IN_USE, "%s: is in use by another rota process (pid %ld)", path, pid);
     return -1;
 }
 
 // ---- The log ------------------------------------------------------------------------------
 
-// Zeros written before their turn comes: syncing then has no new length or blocks to record,
-// which costs a second trip to the disk. SQLite takes zeros for the end of the log. A failure only
-// makes commits slower.
+// Fills the log with zeros in advance: then a sync has no new length or blocks to record, which
+// would cost a second write. SQLite takes zeros for the end of the log. If this fails, commits are
+// only slower.
 void log_lengthen(const char *path, uint64_t bytes)
 {
     static const char zeros[1 << 16];

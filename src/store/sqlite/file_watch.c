@@ -1,10 +1,9 @@
-// file_watch.c - notices that a file of the database was deleted, replaced or overwritten, and
-// saves what it had.
+// file_watch.c - notices that a database file was deleted, replaced or overwritten; saves records.
 //
-// SQLite keeps the lost files open, so this process can still read everything it has recorded. It
-// copies that to FILE-saved with SQLite's backup. Of a file that another program has written to
-// nothing is read: only if all of it is in memory or in the other file, it can be saved. It never
-// writes to a file that is not its own.
+// SQLite has the lost files still open, so this process can read all its records. It copies them to
+// FILE-saved with SQLite's backup. It reads nothing from a file that another program has written
+// to: then the records can be saved only if all of them are in memory or in the other file. It
+// never writes to a file that it does not own.
 #define _GNU_SOURCE
 #include "store/sqlite/sqlite.h"
 
@@ -24,7 +23,7 @@ static struct file_identity identity_from(int result, const struct stat *status)
     return (struct file_identity){status->st_dev, status->st_ino};
 }
 
-// The file that is at that path now.
+// Stats the file that is at this path now.
 static int file_look(const struct sqlite_store *store, enum file_kind kind, struct stat *status)
 {
     char name[NAME_SIZE];
@@ -56,7 +55,7 @@ void files_note(struct sqlite_store *store)
     database_note(store, &database);
 }
 
-// The inode of an open file is not given to another one.
+// An inode number is not reused while the file is open.
 static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
 {
     struct file_identity now = identity_of(store, kind), then = store->files[kind];
@@ -65,14 +64,14 @@ static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
 
 // ---- Saving ----------------------------------------------------------------------------------
 
-// The folder may be gone with all that was in it.
+// The folder may have been deleted with its files.
 static void folder_make(const struct sqlite_store *store)
 {
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%s", store->path);
     for (char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        mkdir(name, 0700);  // the file that is made in it tells what went wrong
+        mkdir(name, 0700);  // creating the file reports the error
         *slash = '/';
     }
 }
@@ -99,7 +98,7 @@ static int verdict_take(void *sound, int count, char **values, char **names)
     return 0;
 }
 
-// Another process may have written to the database in the meantime, so the copy is checked.
+// Another process may have written to the database meanwhile, so the copy is checked.
 static bool copy_fill(struct sqlite_store *store, const char *name)
 {
     sqlite3 *copy = NULL;
@@ -123,7 +122,7 @@ static bool save(struct sqlite_store *store, char name[NAME_SIZE])
     return false;
 }
 
-// SQLite would play our log into any database that it finds beside it.
+// Otherwise SQLite would apply our log to any database that it finds next to it.
 static void log_put_aside(const struct sqlite_store *store, bool is_saved)
 {
     char name[NAME_SIZE], aside[NAME_SIZE];
@@ -137,7 +136,7 @@ static void log_put_aside(const struct sqlite_store *store, bool is_saved)
         rename(name, aside);
 }
 
-// The next server must not continue without the records that are gone.
+// The next server must not continue without the lost records.
 static bool lost_note(const struct sqlite_store *store)
 {
     static const char text[] = "records of this database were lost\n";
@@ -147,13 +146,13 @@ static bool lost_note(const struct sqlite_store *store)
     int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return false;
     ssize_t written = write(file, text, sizeof text - 1);
-    (void)written;  // without room the message that follows is all there is
+    (void)written;  // if the disk is full, the error message must do
     fsync(file);
     close(file);
     return true;
 }
 
-// With its folder, usually. The lock is open, so the system knows where it is now.
+// Usually its folder was moved. The lock file is open, so the kernel knows its new path.
 static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
 {
     char name[64];
@@ -171,9 +170,10 @@ static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
     return true;
 }
 
-// ---- Noticing --------------------------------------------------------------------------------
+// ---- Detection -------------------------------------------------------------------------------
 
-// No copy of the records could be made. `rota run` has no backups: it runs what is not recorded.
+// No copy of the records could be saved. `rota run` has no backups: it repeats tasks without a
+// record.
 static void unsaved_say(struct sqlite_store *store, const char *suffix, const char *how)
 {
     const char *path = store->path;
@@ -181,14 +181,15 @@ static void unsaved_say(struct sqlite_store *store, const char *suffix, const ch
     bool noted = lost_note(store);
     if (store->options.is_run) {
         store_fail(error, STORE_BROKEN,
-                   "%s%s was %s while it was in use, and a copy could not be saved: stop what did"
-                   " this%s%s%s, and run again; tasks whose end is not recorded run again",
+                   "%s%s was %s while it was in use, and its records could not be saved: stop the"
+                   " program that did this%s%s%s, and run again; tasks whose end is not recorded"
+                   " run again",
                    path, suffix, how, noted ? ", remove " : "", noted ? path : "",
                    noted ? "-lost" : "");
     } else {
         store_fail(error, STORE_BROKEN,
-                   "%s%s was %s while it was in use, and a copy could not be saved; records since"
-                   " the last backup may be lost: restore one, remove %s-lost, and start with"
+                   "%s%s was %s while it was in use, and its records could not be saved; records"
+                   " since the last backup may be lost: restore one, remove %s-lost, and start with"
                    " --restored",
                    path, suffix, how, path);
     }
@@ -223,15 +224,15 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
     log_put_aside(store, is_saved);
     if (is_saved) {
         store_fail(error, STORE_BROKEN,
-                   "%s%s was %s while it was in use; all that was recorded is saved in %s: stop"
-                   " what did this, remove %s, -wal and -shm, rename the saved file, start again",
+                   "%s%s was %s while it was in use; all records are saved in %s: stop the program"
+                   " that did this, remove %s, -wal and -shm, rename the saved file, start again",
                    path, suffixes[kind], how, saved, path);
     } else {
         unsaved_say(store, suffixes[kind], how);
     }
 }
 
-// All are there. FILE_KINDS: none was overwritten.
+// All files exist. FILE_KINDS: none was overwritten.
 static enum file_kind overwritten_find(struct sqlite_store *store)
 {
     struct stat database, index;

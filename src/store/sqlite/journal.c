@@ -1,4 +1,4 @@
-// journal.c - what has happened, turn by turn, for who was not there.
+// journal.c - the journal: all changes, one row per turn.
 #include "store/sqlite/journal.h"
 #include "store/sqlite/sqlite.h"
 
@@ -29,7 +29,7 @@ bool sqlite_journal(struct store *base, uint64_t first, uint64_t last, store_tur
     return load_end(store, row, result);
 }
 
-// Copied: a statement that is not reset would keep the log from being folded.
+// Copies the text: a statement that is not reset would block checkpoints.
 static const char *copy(struct line *line, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);

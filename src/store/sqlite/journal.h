@@ -1,4 +1,4 @@
-// journal.h - what has happened, turn by turn, as the file has it.
+// journal.h - the journal: all changes, one row per turn.
 #pragma once
 
 #include "store/store.h"

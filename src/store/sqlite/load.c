@@ -1,4 +1,4 @@
-// load.c - rows become records again, and the places of all tasks are found.
+// load.c - reads all rows as records, and fills the index of tasks.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 
 enum { BLOCK = 1 << 18 };
 
-// Memory of the submissions, given back as a whole.
+// Memory of the submissions, freed all at once.
 struct block {
     struct block *next;
     size_t used, size;
 };
 
-// ---- What was loaded ------------------------------------------------------------------
+// ---- The result -----------------------------------------------------------------------
 
 void loaded_close(struct loaded *loaded)
 {
@@ -43,7 +43,7 @@ void *loaded_copy(struct loaded *loaded, const void *from, size_t size)
     return to;
 }
 
-// Null: no memory.
+// Null: out of memory.
 struct rota_record *loaded_add(struct loaded *loaded, enum rota_record_kind kind)
 {
     if (!ARRAY_MORE_RAW(&memory_heap, loaded->records, loaded->count, loaded->capacity))
@@ -54,7 +54,7 @@ struct rota_record *loaded_add(struct loaded *loaded, enum rota_record_kind kind
     return record;
 }
 
-// ---- Statements of the loading ------------------------------------------------------------
+// ---- Statements ---------------------------------------------------------------------------
 
 bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const char *what)
 {
@@ -66,7 +66,7 @@ bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const 
 
 bool load_no_memory(struct sqlite_store *store)
 {
-    store_fail(&store->store.error, STORE_NO_MEMORY, "%s: no memory for its rows", store->path);
+    store_fail(&store->store.error, STORE_NO_MEMORY, "%s: out of memory for its rows", store->path);
     return false;
 }
 
@@ -108,7 +108,7 @@ static bool word_at(sqlite3_stmt *statement, int column, struct words words, uin
 
 // ---- The small tables ------------------------------------------------------------------------
 
-// False: the row says what cannot be.
+// False: the row is invalid.
 typedef bool read_fn(sqlite3_stmt *row, struct rota_record *record);
 
 static bool read_core(sqlite3_stmt *row, struct rota_record *record)
@@ -204,7 +204,7 @@ static bool load_table(struct sqlite_store *store, struct loaded *loaded, const 
         if (!record)
             load_no_memory(store);
         else if (!read(row, record)) {
-            store_fail(&store->store.error, STORE_BROKEN, "%s: a row of \"%s\" says what cannot be",
+            store_fail(&store->store.error, STORE_BROKEN, "%s: invalid row in the result of \"%s\"",
                        store->path, sql);
         }
         if (store->store.error.fault) break;
@@ -214,7 +214,7 @@ static bool load_table(struct sqlite_store *store, struct loaded *loaded, const 
 
 // ---- Tasks --------------------------------------------------------------------------------------
 
-// The columns of the state, from `place` on, and of who has it.
+// Reads the columns of the state from `place` on, and the worker or handler that has the task.
 bool load_state(sqlite3_stmt *row, int place, struct rota_record *record)
 {
     uint32_t state, outcome;
@@ -250,7 +250,7 @@ static int object_compare(rota_object_id left, rota_object_id right)
     return high ? high : compare(left.low, right.low);
 }
 
-// Of one kind; as the ids count, not as their texts do.
+// Compares two records of one kind by id, not by the text of the id.
 static int record_compare(const void *one, const void *other)
 {
     const struct rota_record *left = one, *right = other;
@@ -272,7 +272,7 @@ static void order(struct loaded *loaded, uint32_t first)
     }
 }
 
-// ---- All of it ---------------------------------------------------------------------------------
+// ---- All tables --------------------------------------------------------------------------------
 
 static bool load_tasks(struct sqlite_store *store, struct loaded *loaded)
 {
@@ -310,7 +310,7 @@ static bool load_tables(struct sqlite_store *store, struct loaded *loaded)
                          ROTA_RECORD_WAIT, read_wait);
 }
 
-// As of one moment, and with one lock.
+// In one transaction: one snapshot, one lock.
 static bool load_all(struct sqlite_store *store, struct loaded *loaded)
 {
     bool alone = sqlite3_get_autocommit(store->db);
@@ -332,7 +332,7 @@ struct loaded *loaded_open(struct sqlite_store *store)
                       ? loaded->records[0]
                       : (struct rota_record){0};
     if (fine) return loaded;
-    // A failure of any kind never counts as an empty file.
+    // A failure must never look like an empty file.
     fail_with(store, sqlite3_extended_errcode(store->db), "cannot be read");
     loaded_close(loaded);
     return NULL;

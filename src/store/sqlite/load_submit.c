@@ -1,10 +1,10 @@
-// load_submit.c - the rows of a submission and its tasks become what the client once sent.
+// load_submit.c - turns the rows of a submission and its tasks into the submission of the client.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// The arrays of one submission while its rows are read; used again for the next.
+// The arrays of one submission while its rows are read; reused for the next.
 struct draft {
     struct rota_task_spec *tasks;
     struct rota_edge *edges;
@@ -14,7 +14,7 @@ struct draft {
     uint32_t task_capacity, edge_capacity, clause_capacity, input_capacity, output_capacity;
     struct rota_job_spec spec;
     uint64_t sequence;
-    void *swap;  // for putting items back where they were
+    void *swap;  // for restoring the original order
     uint32_t swap_capacity;
     bool no_memory;
 };
@@ -43,7 +43,7 @@ enum column {
     COLUMN_MOVED = COLUMN_STATUS + 12
 };
 
-// Tables, no view: SQLite takes as long to open one as to read a small job.
+// Reads tables instead of a view: SQLite takes as long to open a view as to read a small job.
 static const char task_sql[]
     = "SELECT t.id, kind, condition, needs, parent, machine, priority, lane, grp, access, cores,"
       " memory_mib, retries, estimate, key, body, on_demand, inputs, outputs,"
@@ -160,9 +160,9 @@ static bool read_task(struct draft *draft, sqlite3_stmt *row, uint32_t index)
            && read_outputs(draft, text_at(row, COLUMN_OUTPUTS), number);
 }
 
-// ---- How far a task is --------------------------------------------------------------------
+// ---- The state of a task ------------------------------------------------------------------
 
-// A task that has not moved since it was submitted needs no record: the submission is one.
+// A task that has not changed since its submission has no record of its own.
 static bool read_spot(struct sqlite_store *store, struct loaded *loaded, sqlite3_stmt *row,
                       struct spot *spot, bool bundle)
 {
@@ -172,7 +172,7 @@ static bool read_spot(struct sqlite_store *store, struct loaded *loaded, sqlite3
     if (!record) return load_no_memory(store);
     record->task.id = row_task(id);
     if (!load_state(row, COLUMN_STATUS, record)) {
-        return load_fail(store, "sched_status", id, "has a status that does not exist");
+        return load_fail(store, "sched_status", id, "has an invalid state");
     }
     enum place place = place_of((enum rota_task_state)record->task.state, bundle);
     *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
@@ -200,7 +200,7 @@ static bool read_tasks(struct sqlite_store *store, struct loaded *loaded, struct
         if (!read_task(draft, row, found)) {
             return draft->no_memory ? load_no_memory(store)
                                     : load_fail(store, "sched_job", id + found,
-                                                "has a column that cannot be read");
+                                                "has an invalid column");
         }
         bool bundle = draft->tasks[found].flags & ROTA_TASK_BUNDLE;
         if (!read_spot(store, loaded, row, &spots[found], bundle)) return false;
@@ -213,7 +213,7 @@ static bool read_tasks(struct sqlite_store *store, struct loaded *loaded, struct
     return found == count || load_fail(store, "sched_job", id + found, "is missing");
 }
 
-// ---- Back to the order they came in --------------------------------------------------------
+// ---- The original order --------------------------------------------------------------------
 
 static bool reorder(struct draft *draft, const char *text, void *items, uint32_t count, size_t size)
 {
@@ -265,7 +265,7 @@ static bool draft_begin(struct draft *draft, sqlite3_stmt *row)
     return there && read_outputs(draft, text_at(row, 10), 0);
 }
 
-// The record of a submission, with copies of all that it points to.
+// Makes the record of a submission, with copies of all its data.
 static bool draft_end(struct loaded *loaded, struct draft *draft, struct rota_record *record,
                       bool grows)
 {
@@ -290,13 +290,13 @@ static bool load_submit(struct sqlite_store *store, struct loaded *loaded, struc
     if (!draft_begin(draft, row)) {
         if (draft->no_memory) return load_no_memory(store);
         int64_t id = sqlite3_column_int64(row, 0) << 32;
-        return load_fail(store, "sched_submit", id, "has a column that cannot be read");
+        return load_fail(store, "sched_submit", id, "has an invalid column");
     }
     if (!read_tasks(store, loaded, draft, tasks)) return false;
     if (reorder_all(draft, row)) return true;
     if (draft->no_memory) return load_no_memory(store);
     return load_fail(store, "sched_submit", row_id((rota_task_id){draft->spec.job.number, 0}),
-                     "has an order that cannot be");
+                     "has an invalid order of items");
 }
 
 static bool load_each(struct sqlite_store *store, struct loaded *loaded, struct draft *draft,
@@ -313,7 +313,7 @@ static bool load_each(struct sqlite_store *store, struct loaded *loaded, struct 
     return false;
 }
 
-// Records of submissions come first, then those of tasks, from *first on.
+// Records of submissions come first, then those of tasks, which begin at *first.
 bool load_submits(struct sqlite_store *store, struct loaded *loaded, uint32_t *first)
 {
     struct draft draft = {0};

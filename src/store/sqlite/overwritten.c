@@ -1,15 +1,15 @@
-// overwritten.c - notices that another program truncated a file of the database or wrote into it.
+// overwritten.c - notices that another program truncated a database file or wrote into it.
 //
-// `: > FILE-wal` and `cp backup FILE` keep the inode. But the index knows how many frames the log
-// has, and how many of them are in the database. Programs that use SQLite keep the index true, also
-// when they fold the log or truncate it; others do not.
+// `: > FILE-wal` and `cp backup FILE` keep the inode. But the index says how many frames the log
+// has, and how many of them are in the database. Programs that use SQLite update the index when
+// they make a checkpoint or truncate the log; other programs do not.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
 
 enum { LOG_HEADER = 32, FRAME_HEADER = 24, MAGIC = 0x377f0682 };
 
-// As SQLite has it in the first bytes of the index, twice: see "WAL-Index Format" of its documents.
+// In the first bytes of the index, twice: see "WAL-Index Format" in the documentation of SQLite.
 enum {
     WORD_PAGE_SIZE = 3,  // in its upper half
     WORD_FRAMES = 4,
@@ -59,7 +59,7 @@ static bool log_is(sqlite3_file *log, const struct index_state *state)
 {
     unsigned char header[LOG_HEADER];
     sqlite3_int64 size;
-    if (log->pMethods->xFileSize(log, &size)) return true;  // a failing disk is told elsewhere
+    if (log->pMethods->xFileSize(log, &size)) return true;  // a failing disk is reported elsewhere
     if (size < LOG_HEADER + state->frames * (state->page_size + FRAME_HEADER)) return false;
     if (log->pMethods->xRead(log, header, sizeof header, 0)) return true;
     return (number_at(header) & ~1u) == MAGIC
@@ -91,8 +91,8 @@ static uint32_t salt_number(uint32_t salt)
     return number_at(bytes);
 }
 
-// No process has folded a frame of the log into the database since: the log is the same one, or
-// this process has begun the next one, after all of the one before was in the database.
+// Whether no process has made a checkpoint since: the log is the same one, or this process has
+// begun the next log after all frames of the last one were in the database.
 static bool is_unfolded(const struct sqlite_store *store, const struct index_state *state)
 {
     const struct database_seen *seen = &store->seen;
@@ -123,7 +123,7 @@ bool database_is_overwritten(struct sqlite_store *store, const struct file_state
 {
     struct index_state state;
     const struct file_state *seen = &store->seen.file;
-    // Not equal: another process is folding the log, or has died while it did.
+    // Not equal: another process makes a checkpoint, or died while it did.
     if (!index_read(store, &state) || state.attempted != state.backfilled) return false;
     bool is_folded = state.backfilled == state.frames;
     bool is_short = is_folded && file->size < state.pages * state.page_size;
@@ -131,7 +131,7 @@ bool database_is_overwritten(struct sqlite_store *store, const struct file_state
     if (seen->size && !is_short && is_touched && is_unfolded(store, &state))
         is_short = file->size < seen->size || !pages_are_unchanged(&store->gather.pages);
     else if (is_touched)
-        pages_forget(&store->gather.pages);  // SQLite wrote others, in another process
+        pages_forget(&store->gather.pages);  // SQLite wrote other pages, in another process
     if (is_short && index_is(store, &state)) return true;
     if (!is_short) database_remember(store, &state, file);
     return false;

@@ -1,4 +1,4 @@
-// put.c - records become rows, one kind after the other.
+// put.c - writes records as rows, by kind.
 #include "store/sqlite/sqlite.h"
 
 static void put_lane(struct sqlite_store *store, const struct rota_record *record)
@@ -26,7 +26,8 @@ static void put_worker(struct sqlite_store *store, const struct rota_record *rec
     sqlite3_stmt *statement = statement_get(store, PUT_WORKER);
     bind_number(statement, 2, record->worker.cores);
     bind_number(statement, 3, record->worker.memory_mib);
-    // Slots are 32 bits; the two above say that it is paused, and that it wants to leave.
+    // Slots have 32 bits; the next two bits say that the worker is paused, and that it wants to
+    // leave.
     int64_t rests = record->worker.paused | record->worker.leaves << 1;
     bind_number(statement, 4, rests << 32 | record->worker.slots);
     bind_number(statement, 5, record->worker.machine);
@@ -61,7 +62,7 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
     bind_text(statement, 4, word_of(words_on_failure, record->job.on_failure));
     bind_number(statement, 5, (int64_t)record->job.client);
     bind_number(statement, 6, (int64_t)record->job.key);
-    // As for workers: the bit above the 32 of the number says that it is paused.
+    // As for workers: the bit after the 32 of the number says that the job is paused.
     bind_number(statement, 7, (int64_t)record->job.paused << 32 | record->job.failed_task);
     statement_run_on(store, PUT_GRAPH, job);
 }

@@ -1,7 +1,7 @@
-// put_submit.c - a submission becomes a row of its own and one row for each task.
+// put_submit.c - writes a submission: one row for itself, and one row per task.
 #include "store/sqlite/sqlite.h"
 
-// ---- Which task an item belongs to ----------------------------------------------
+// ---- The task of an item ---------------------------------------------------------
 
 static uint32_t edge_owner(const struct rota_job_spec *spec, uint32_t first, uint32_t item)
 {
@@ -59,7 +59,7 @@ static void outputs_write(struct sqlite_store *store, const struct rota_job_spec
     }
 }
 
-// Where each item stood when it came, unless that is where it stands now.
+// Writes the original index of each item; nothing if the order did not change.
 static void order_write(struct line *line, const struct groups *groups, uint32_t count)
 {
     line_clear(line);
@@ -118,7 +118,7 @@ static void task_texts(struct sqlite_store *store, rota_task_id task, const stru
     if (text) calendar_write(store, task, text);
 }
 
-// Neighbours often want the same, and what is bound stays bound.
+// Consecutive tasks often have equal values, and bound values stay bound.
 static bool is_alike(const struct rota_task_spec *a, const struct rota_task_spec *b)
 {
     return a->bundle == b->bundle && a->machine == b->machine && a->priority == b->priority
@@ -168,7 +168,7 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
     statement_run(store, PUT_TASK);
 }
 
-// They were given in the order of the submissions; some may have had no record.
+// The texts are in the order of the submissions; some submissions may have had no record.
 static const struct store_text *texts_find(struct sqlite_store *store,
                                            const struct rota_job_spec *spec)
 {

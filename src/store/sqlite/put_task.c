@@ -1,10 +1,10 @@
-// put_task.c - how far tasks are: a row each, which changes where it is.
+// put_task.c - writes the state of tasks: one row per task, updated in place.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Places 1 and 2 are the first and the last id.
+// Parameters 1 and 2 are the first and the last id.
 static void rows_statement(struct sqlite_store *store, rota_task_id first, uint32_t count,
                            enum statement which)
 {
@@ -19,7 +19,7 @@ static void run_statement(struct sqlite_store *store, const struct run *run, enu
     rows_statement(store, run->first, run->count, which);
 }
 
-// Places 3 and on are the columns of the state.
+// Parameters from 3 on are the columns of the state.
 static void bind_state(sqlite3_stmt *statement, const struct rota_record *record)
 {
     bool out = record->task.state == ROTA_TASK_ASSIGNED || record->task.state == ROTA_TASK_RUNNING;
@@ -37,7 +37,7 @@ static void bind_state(sqlite3_stmt *statement, const struct rota_record *record
     bind_number(statement, 11, record->task.since);
 }
 
-// ---- Ends of attempts ---------------------------------------------------------------
+// ---- Ended attempts -----------------------------------------------------------------
 
 // The end of an attempt whose task is not finished.
 static const char *const end_words[]
@@ -70,8 +70,8 @@ static void bind_end(struct sqlite_store *store, enum statement which, const str
         bind_number(statement, 15, record->task.status);
 }
 
-// The report of a worker may have come before the end; without one, its columns do not change.
-// The numbers of ends are consecutive, as those of their tasks are.
+// The report of a worker may have come before the end; without a report, its columns do not change.
+// Ends are numbered consecutively, like their tasks.
 static void attempts_end(struct sqlite_store *store, const struct run *run, uint32_t attempt)
 {
     said_choose(store, attempt);
@@ -86,7 +86,8 @@ static void attempts_end(struct sqlite_store *store, const struct run *run, uint
     }
 }
 
-// An attempt whose end was not of this turn, or of the one before in the same turn.
+// Writes reports of attempts that ended in another turn, or that are not the last attempt in this
+// turn.
 void put_attempts(struct sqlite_store *store)
 {
     enum statement ways[] = {SET_SAID, SET_SAID_RUN};
@@ -105,7 +106,7 @@ void put_attempts(struct sqlite_store *store)
 
 // ---- Attempts ---------------------------------------------------------------------
 
-// The row of a task has its last attempt; those before are in sched_run.
+// The row of a task has its last attempt; earlier attempts are in sched_run.
 static void attempt_begin(struct sqlite_store *store, const struct run *run, rota_worker_id worker)
 {
     const struct rota_record *record = &run->record;
@@ -133,7 +134,7 @@ static void attempt_goes_on(struct sqlite_store *store, const struct run *run)
 
 // ---- Changes ------------------------------------------------------------------------
 
-// An attempt may begin and end within a turn, and one may begin in the turn in which another ends.
+// An attempt may begin and end within a turn, or one may begin in the turn in which another ends.
 static void rows_change(struct sqlite_store *store, const struct run *run)
 {
     const struct rota_record *record = &run->record;
@@ -245,7 +246,7 @@ static void put_task_gone(struct sqlite_store *store, rota_task_id task, const s
     run_statement(store, &run, spot->moved ? SET_CLOSED : SET_CLOSED_TASK);
 }
 
-// The tasks of the job are finished or were stopped; no record has the end of the last ones.
+// The tasks of the job are finished or were stopped; no record reports the end of the last ones.
 void put_job_gone(struct sqlite_store *store, uint32_t job)
 {
     rota_task_id task = {job, 1};

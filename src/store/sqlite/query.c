@@ -1,4 +1,4 @@
-// query.c - a question to a database file, on a connection that cannot write.
+// query.c - runs a query on a database file, on a read-only connection.
 #include "store/sqlite/reader.h"
 #include "os/json.h"
 
@@ -28,7 +28,7 @@ static int only_reading(void *context, int action, const char *first, const char
 
 static bool refuse(struct store_error *error, const char *path, sqlite3 *db)
 {
-    store_fail(error, STORE_REFUSED, "%s: %s", path, db ? sqlite3_errmsg(db) : "no memory");
+    store_fail(error, STORE_REFUSED, "%s: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
     return false;
 }
 
@@ -42,7 +42,7 @@ static bool is_ours(sqlite3 *db, const char *path, struct store_error *error)
     if (!result && sqlite3_step(row) == SQLITE_ROW) {
         int application = sqlite3_column_int(row, 0), version = sqlite3_column_int(row, 1);
         if (application != SCHEMA_APPLICATION) {
-            store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", path);
+            store_fail(error, STORE_REFUSED, "%s: is a database of another program", path);
         } else if (version != SCHEMA_VERSION) {
             schema_refuse(error, path, version);
         }
@@ -104,7 +104,7 @@ static void json_row(FILE *out, sqlite3_stmt *row)
     json_line(&json);
 }
 
-// Fields are parted by tabs; what would break a line or a terminal is shown as a question mark.
+// Fields are separated by tabs; characters that would break a line or a terminal become "?".
 static void plain_text(FILE *out, const char *text)
 {
     for (; text && *text; text++) {
@@ -134,7 +134,7 @@ static void plain_head(FILE *out, sqlite3_stmt *row)
     fputc('\n', out);
 }
 
-// ---- The question -----------------------------------------------------------------
+// ---- The query --------------------------------------------------------------------
 
 static bool question_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **row,
                              struct store_error *error)
@@ -148,11 +148,11 @@ static bool question_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **row,
     } else if (result) {
         store_fail(error, STORE_REFUSED, "%s", sqlite3_errmsg(db));
     } else if (!*row) {
-        store_fail(error, STORE_REFUSED, "there is no statement in \"%.100s\"", sql);
+        store_fail(error, STORE_REFUSED, "no SQL statement in \"%.100s\"", sql);
     } else if (!sqlite3_stmt_readonly(*row)) {
-        store_fail(error, STORE_REFUSED, "the statement writes; only questions are answered here");
+        store_fail(error, STORE_REFUSED, "the statement writes; only queries are allowed here");
     } else if (rest[strspn(rest, " \t\n;")]) {
-        store_fail(error, STORE_REFUSED, "one statement at a time: \"%.100s\" is left over", rest);
+        store_fail(error, STORE_REFUSED, "only one statement is allowed, not \"%.100s\"", rest);
     }
     return !error->fault;
 }

@@ -1,8 +1,8 @@
-// schema.c - the tables of a database.
+// schema.c - the tables and views of a database.
 #include "store/sqlite/sqlite.h"
 
-// SQLite reads the text of all tables and views whenever it opens a database, which is a good part
-// of a short run, so the views are written in few words.
+// SQLite parses the text of all tables and views whenever it opens a database, which is a large
+// part of a short run. So the text of the views is short.
 #define ACTIVE                                                                                     \
     "'STAGED', 'QUEUED', 'WAITING', 'BLOCKED', 'READY', 'HELD', 'OFFERED', 'SHARED', 'ASSIGNED',"  \
     " 'RUNNING'"
@@ -18,7 +18,7 @@
     " end_status INTEGER, reason TEXT, ran_from INTEGER, ran_to INTEGER, user_us INTEGER,"         \
     " system_us INTEGER, memory_bytes INTEGER, log_bytes INTEGER, end_flags INTEGER,"              \
     " log_worker INTEGER"
-// The tasks of jobs that are there, by their status; the tables of workflows by their names.
+// Tasks of existing jobs by status: the tables of the workflow documents, under their names.
 #define LIVE(name, condition)                                                                      \
     "CREATE VIEW " name " AS SELECT * FROM sched_live WHERE " condition ";"
 #define NUMBERS "id >> 32 AS job, id & 4294967295 AS task"
@@ -36,14 +36,14 @@ static const char tables[]
       " tasks INTEGER NOT NULL, grows INTEGER, client INTEGER, key INTEGER, policy TEXT,"
       " on_failure TEXT, last INTEGER, uploads TEXT, edge_order TEXT, input_order TEXT,"
       " output_order TEXT, PRIMARY KEY (job, sequence)) WITHOUT ROWID;"
-      // The definition of a task is written once, and its state often: so they are in two tables.
+      // The definition of a task is written once and its state often, so they are in two tables.
       "CREATE TABLE sched_task(id INTEGER PRIMARY KEY, name TEXT, kind TEXT NOT NULL, command TEXT,"
       " condition TEXT, needs TEXT, parent INTEGER, machine INTEGER, priority INTEGER,"
       " lane INTEGER, grp INTEGER, access TEXT, cores INTEGER, memory_mib INTEGER,"
       " retries INTEGER, estimate INTEGER, key TEXT, body INTEGER, on_demand INTEGER, inputs TEXT,"
       " outputs TEXT, details TEXT, status TEXT);"
-      // A task has one row for its state, with its last attempt, which changes in its place. It has
-      // no constraint: for one, SQLite would note each page before a statement changes it.
+      // A task has one row for its state and last attempt, which is updated in place. The table has
+      // no constraint: with one, SQLite would save each page before a statement changes it.
       "CREATE TABLE sched_state(id INTEGER PRIMARY KEY, status TEXT, attempt INTEGER,"
       " tries INTEGER, outcome TEXT, exit INTEGER, flags INTEGER, phase INTEGER, asked INTEGER,"
       " since INTEGER, worker INTEGER, handler INTEGER, run_as INTEGER, started INTEGER, "
@@ -62,7 +62,7 @@ static const char tables[]
       " object TEXT, mode TEXT, PRIMARY KEY (wait, place)) WITHOUT ROWID;"
       "CREATE TABLE sched_request(request BLOB PRIMARY KEY, body_hash INTEGER, answer TEXT,"
       " turn INTEGER, done INTEGER) WITHOUT ROWID;"
-      // Requests that were refused. Their number is limited, so they are numbered.
+      // Refused requests. They are numbered, because only the last ones are kept.
       "CREATE TABLE sched_refusal(number INTEGER PRIMARY KEY,"
       " request BLOB NOT NULL UNIQUE, body_hash INTEGER, answer TEXT, refusal INTEGER,"
       " turn INTEGER, done INTEGER);"

@@ -1,8 +1,8 @@
-// small_alloc.c - the memory of SQLite: small pieces come from lists of their size.
+// small_alloc.c - the memory allocator of SQLite: small blocks come from free lists by size.
 //
-// To open a database SQLite asks for thousands of pieces and gives most of them back at once: with
-// a general allocator they are a third of the instructions of a short run. Memory in the lists
-// stays with the thread that gave it back. Larger pieces, such as pages, are the heap's.
+// To open a database, SQLite allocates thousands of blocks and frees most of them at once: with a
+// general allocator that is a third of the instructions of a short run. Blocks in the lists belong
+// to the thread that freed them. Larger blocks, such as pages, come from the heap.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 enum { STEP = 16, LARGEST = 1024, CLASSES = LARGEST / STEP + 1, SLAB = 1 << 16 };
 
-// Before every piece, also before those of the heap. The memory of SQLite follows it, so it is as
-// large as the alignment that SQLite needs.
+// Precedes every block, even those of the heap. The memory of SQLite follows it, so its size is the
+// alignment that SQLite needs.
 struct head {
-    uint64_t size;  // of the piece with its head
+    uint64_t size;  // of the block with its head
 };
 
 struct free_piece {

@@ -1,4 +1,4 @@
-// snapshot.c - one moment of a database file, read on a connection that cannot write.
+// snapshot.c - reads a snapshot of a database file on a read-only connection.
 #include "store/sqlite/journal.h"
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/reader.h"
@@ -23,7 +23,7 @@ static int64_t number_ask(struct sqlite_store *store, const char *sql)
     return load_end(store, row, result) ? number : 0;
 }
 
-// The first question is the moment that all others see.
+// The first query begins the snapshot that all later ones see.
 static bool moment_begin(struct sqlite_store *store, struct store_error *error)
 {
     int result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
@@ -156,7 +156,7 @@ bool look_attempts(struct store *base, uint32_t job, look_attempt_fn *take, void
     return load_end(store, row, result);
 }
 
-// ---- The rest ---------------------------------------------------------------------------
+// ---- Other queries ----------------------------------------------------------------------
 
 bool look_journal(struct store *base, rota_time since, look_turn_fn *take, void *context)
 {

@@ -2,7 +2,7 @@
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/reader.h"
 
-// The last jobs, also those that are removed; older ones are of no interest now.
+// The last jobs, including removed ones; older jobs are of no interest now.
 #define LAST_JOBS "(SELECT max(id) >> 32 FROM sched_task) - 200"
 #define IN_JOB(id) id " BETWEEN j.job << 32 AND (j.job << 32 | 4294967295)"
 

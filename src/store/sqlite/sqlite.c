@@ -1,4 +1,4 @@
-// sqlite.c - the store in a file: opened, looked over, closed.
+// sqlite.c - opens, checks and closes the SQLite store.
 #include "store/sqlite/journal.h"
 #include "store/sqlite/sqlite.h"
 
@@ -8,7 +8,7 @@
 
 enum { LOOKED_OVER_BYTES = 16 << 20, BRIEF_LOG_PAGES = 128 };
 
-// The first ones leave no trace in the file, so that the file of another program does not change.
+// These settings do not change the file, in case it belongs to another program.
 static const char careful[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
       " PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0";
@@ -40,7 +40,8 @@ static int log_grew(void *context, sqlite3 *db, const char *name, int pages)
 
 // ---- Opening ------------------------------------------------------------------------
 
-// A file that is damaged or somebody else's is bad input; only the disk itself is broken.
+// A damaged file, or a file of another program, is invalid input; only a failing disk is a broken
+// store.
 static void refuse_with(struct sqlite_store *store, struct store_error *error, const char *doing)
 {
     int kind = store->result & 0xff;
@@ -53,8 +54,8 @@ static void refuse_with(struct sqlite_store *store, struct store_error *error, c
 void schema_refuse(struct store_error *error, const char *path, int64_t version)
 {
     store_fail(error, STORE_REFUSED,
-               "%s: has version %lld of the tables, and this rota uses version %d (use the rota"
-               " that made the file, or move the file away to start with a new one)",
+               "%s: has schema version %lld, but this rota uses version %d (use the rota that"
+               " created the file, or move the file away to start with a new one)",
                path, (long long)version, SCHEMA_VERSION);
 }
 
@@ -65,7 +66,7 @@ static bool schema_fits(struct sqlite_store *store, bool *is_empty, struct store
     *is_empty = number_ask(store, "SELECT count(*) FROM sqlite_schema") == 0;
     if (store->result || *is_empty) return !store->result;
     if (application != SCHEMA_APPLICATION)
-        store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", store->path);
+        store_fail(error, STORE_REFUSED, "%s: is a database of another program", store->path);
     else if (version != SCHEMA_VERSION)
         schema_refuse(error, store->path, version);
     return !error->fault;
@@ -78,7 +79,7 @@ static bool schema_bring(struct sqlite_store *store, bool is_empty)
     return !store->result;
 }
 
-// A small file is looked over as a whole; `rota verify` does so for any.
+// Checks a small file completely; `rota verify` checks any file.
 static void look_over(struct sqlite_store *store, struct store_error *error)
 {
     int64_t pages = number_ask(store, "PRAGMA page_count");
@@ -86,15 +87,15 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
     if (store->result || pages * page > LOOKED_OVER_BYTES) return;
     int64_t sound = number_ask(store, "SELECT quick_check = 'ok' FROM pragma_quick_check(1)");
     if (!store->result && sound != 1) {
-        store_fail(error, STORE_REFUSED, "%s: is damaged; rota verify says where", store->path);
+        store_fail(error, STORE_REFUSED, "%s: is damaged (see 'rota verify')", store->path);
     }
 }
 
-// A file that another program may have damaged, or another version of rota have made.
+// Opens a file that another program may have damaged, or another version of rota may have made.
 static bool file_adopt(struct sqlite_store *store, struct store_error *error)
 {
     bool is_empty;
-    store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all of it
+    store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all reads
     look_over(store, error);
     bool fits = !store->result && !error->fault && schema_fits(store, &is_empty, error);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
@@ -139,13 +140,13 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     if (store->result) return false;
     if (!store->is_new || !store->options.brief) sqlite_set(store);
     if (store->result) return false;
-    // Behind the pragmas: wal_autocheckpoint takes away whatever hook there is.
+    // After the pragmas: wal_autocheckpoint removes the hook.
     sqlite3_wal_hook(store->db, log_grew, store);
     if (sqlite3_db_readonly(store->db, "main") == 1) {
-        store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
+        store_fail(error, STORE_REFUSED, "%s: is read-only", store->path);
         return false;
     }
-    files_note(store);  // of a new file only itself and its lock
+    files_note(store);  // for a new file only itself and its lock exist
     if (store->is_new) return true;
     bool found = (store->known || file_adopt(store, error)) && events_find(store);
     files_note(store);
@@ -158,7 +159,7 @@ struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *
     struct sqlite_store *store = calloc(1, sizeof *store);
     char *name = strdup(path);
     if (!store || !name) {
-        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
+        store_fail(error, STORE_NO_MEMORY, "%s: out of memory", path);
         free(store), free(name);
         return NULL;
     }
@@ -168,15 +169,15 @@ struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *
     return store;
 }
 
-// ---- What store.h calls ----------------------------------------------------------------
+// ---- The functions of store.h ----------------------------------------------------------
 
 void sqlite_close(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
-    // Folding the log takes some syncs now; reading it, the longer it is, the next opening longer.
-    // With it SQLite removes the file that has the name of its log: whatever the store failed from,
-    // that must be its own.
+    // A checkpoint takes some syncs now; without it, the next opening must read the log, which
+    // takes longer the longer the log is. After a checkpoint SQLite removes the file at the path of
+    // its log. Even if the store has failed, that must be our own file.
     bool is_lost = store->db && !files_are_ours(store);
     int leave = is_lost || (store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES);
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
@@ -322,7 +323,7 @@ static bool sqlite_durations(struct store *base, store_took_fn *take, void *cont
     return load_end(store, row, result);
 }
 
-// One that the turn at hand has carried out.
+// Finds a request that the current turn has carried out.
 static const struct store_request *answer_pending(const struct sqlite_store *store,
                                                   const uint8_t id[16])
 {
@@ -394,10 +395,10 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     char path[GUARD_PATH];
     *error = (struct store_error){0};
     if (!guard_path(name, path, error)) return NULL;
-    // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
-    // use already; then it is only slower.
+    // Counting memory costs a lock per block. If SQLite is in use already, this call fails, and
+    // SQLite is only slower.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-#if !defined(__SANITIZE_ADDRESS__)  // which is to see who uses what SQLite has given back
+#if !defined(__SANITIZE_ADDRESS__)  // which must see how freed memory of SQLite is used
     sqlite3_config(SQLITE_CONFIG_MALLOC, &pieces_methods);
 #endif
     struct sqlite_store *store = sqlite_allocate(&sqlite_kind, path, error);
@@ -413,7 +414,7 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     if (open && !store->options.brief)
         turn_settle_in(store);
     else if (!open && store->result)
-        refuse_with(store, error, "cannot be used");
+        refuse_with(store, error, "cannot be opened");
     if (open) return &store->store;
     sqlite_close(&store->store);
     return NULL;

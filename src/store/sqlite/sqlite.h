@@ -1,4 +1,4 @@
-// sqlite.h - the store in a file; included by its parts only.
+// sqlite.h - the SQLite store; only its own files include this.
 #pragma once
 
 #include "base/base.h"
@@ -14,26 +14,26 @@
 
 // ---- schema.c: the tables ---------------------------------------------------
 
-// In the header of the file: "rota", and the version of the tables. Other versions are refused.
+// In the header of the file: "rota", and the schema version. Other versions are refused.
 enum { SCHEMA_APPLICATION = 0x726f7461, SCHEMA_VERSION = 1 };
 
-// Small pages: a turn of few tasks changes a row or two in seven tables, and logs whole pages.
+// Small pages: a turn with few tasks changes a row or two in seven tables, and logs whole pages.
 #define SCHEMA_PAGES "PRAGMA page_size = 2048"
 
 int schema_create(sqlite3 *db);  // in an empty database, in one transaction
 void schema_refuse(struct store_error *error, const char *path, int64_t version);  // sqlite.c
-// A new database as a file has it, made while building.
+// A new database as a file image, made at build time.
 extern const unsigned char schema_image[];
 extern const size_t schema_image_size;
 
-// ---- store/by_task.c: the edges, inputs and outputs of a submission, task by task ----
+// ---- store/by_task.c: the edges, inputs and outputs of a submission, by task --------
 
-// Items of one kind, ordered by the task they belong to; equal ones as they came.
+// Items of one kind, sorted by the task they belong to; the sort is stable.
 struct groups {
     uint32_t *item;   // indexes into the submission's array
-    uint32_t *first;  // by task: where its items begin; one more than there are tasks
+    uint32_t *first;  // by task: its first item; one more entry than tasks
     uint32_t item_capacity, first_capacity;
-    bool sorted;  // they came in this order
+    bool sorted;  // they were in this order already
 };
 
 // owner(spec, i) is 0 for items of no task, else the index of the task plus 1.
@@ -42,7 +42,7 @@ bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint3
                   uint32_t count, group_owner_fn *owner);
 void groups_release(struct groups *groups);
 
-// ---- statements.c: prepared when first said -----------------------------------------------
+// ---- statements.c: prepared at their first use -------------------------------------------
 
 enum statement {
     DO_BEGIN,
@@ -97,7 +97,7 @@ enum statement {
 
 // ---- The store ------------------------------------------------------------------
 
-// Records of a turn that are kept for a second try; a larger turn has none.
+// Records of a turn that are kept for a second try when the disk is full; a larger turn gets none.
 enum { KEPT_MAX = 1 << 16 };
 
 struct definition {
@@ -109,23 +109,23 @@ struct firing {
     rota_time minute;
 };
 
-// Neighbours that came from one place and became alike: their rows change together.
+// Consecutive tasks with equal old and equal new states: one statement changes their rows.
 struct run {
     rota_task_id first;
-    uint32_t count;  // 0: no run of rows
+    uint32_t count;  // 0: empty
     struct spot from;
     enum place to;
-    struct rota_record record;  // of the first
+    struct rota_record record;  // of the first task
 };
 
-// The next report for said().
+// The report that said() returns next.
 struct telling {
     uint32_t attempt;
-    int64_t id;                        // the row it told of last; 0: none
-    const struct store_attempt *said;  // of that row; null: nothing
+    int64_t id;                        // the last row it returned; 0: none
+    const struct store_attempt *said;  // the report of that row; null: none
 };
 
-// Texts of one row at a time; the row of a submission uses them for other texts than a task's.
+// Texts of one row at a time; the row of a submission uses them for other texts than a task's row.
 enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINE_NAME, LINE_LANE, LINES };
 
 struct sqlite_store {
@@ -138,29 +138,29 @@ struct sqlite_store {
     int lock_file;
     struct file_identity files[FILE_KINDS];
     struct database_seen seen;
-    int64_t index_size;  // the largest it ever had
+    int64_t index_size;  // the largest size so far
     int64_t page_size;
-    bool is_lost;  // one of them was deleted, replaced or overwritten
-    int64_t busy_since;  // milliseconds: another program has locked the database
+    bool is_lost;  // a file was deleted, replaced or overwritten
+    int64_t busy_since;  // milliseconds: since when another program has locked the database
     bool busy_is_told;
-    bool full;      // the ballast is thrown off
+    bool full;      // the ballast was removed
     bool begun;     // a transaction is open
-    bool known;       // found as the last server left it
-    bool is_new;      // made by us, and nothing was put in it so far
-    bool is_set;      // as sqlite_set() does
-    bool settled_in;  // the ballast and room in the log are there
-    uint32_t turns;   // until then
-    rota_time first;  // of them
-    int result;     // of SQLite: the first in this turn that was no success
-    int wal_pages;  // as of the last commit
+    bool known;       // unchanged since the last server closed it
+    bool is_new;      // created by us, and still empty
+    bool is_set;      // sqlite_set() was called
+    bool settled_in;  // the ballast and the space in the log exist
+    uint32_t turns;   // number of turns before that
+    rota_time first;  // time of the first turn
+    int result;     // of SQLite: the first error in this turn
+    int wal_pages;  // after the last commit
     rota_time now;
     uint64_t sequence;  // of the last row in sched_event
-    uint64_t ends, ends_written;  // attempts that ended, with and without those of this turn
+    uint64_t ends, ends_written;  // number of ended attempts, with and without this turn
 
     struct places places;
-    bool placed;              // the places are those of the file
-    struct run run;           // the records of tasks that came last, not written yet
-    struct rota_record core;  // the last record of its kind; kind 0: no such record so far
+    bool placed;              // `places` has the tasks of the file
+    struct run run;           // the last records of tasks, not written yet
+    struct rota_record core;  // the last core record; kind 0: none so far
 
     const struct rota *rota;  // of the turn, for a second try
     struct rota_record *kept;
@@ -169,30 +169,30 @@ struct sqlite_store {
     struct firing *firings;
     struct store_attempt *attempts;
     struct store_body *bodies;
-    struct note *notes;  // what no record asks for
-    struct map said;  // the task of each attempt: its place in attempts, plus 1
+    struct note *notes;  // rows without a record
+    struct map said;  // the task of each attempt: its index in attempts, plus 1
     struct telling telling;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
     uint32_t note_count, note_capacity;
     uint32_t attempt_count, attempt_capacity, body_count, body_capacity;
-    bool too_many;  // more records than are kept
+    bool too_many;  // more records than KEPT_MAX
 
     struct line lines[LINES], events, audits;
-    bool has_audit;  // the table is there
-    char object[40];  // the text of the one that is bound
+    bool has_audit;  // the audit table exists
+    char object[40];  // the text of the object id that is bound
     struct groups edges, inputs, outputs;
-    struct loaded *loaded;  // what store_rows() gave last
+    struct loaded *loaded;  // the last result of store_rows()
 };
 
 // ---- statements.c ------------------------------------------------------------------
 sqlite3_stmt *statement_get(struct sqlite_store *store, enum statement which);  // null: failed
 void statements_finalize(struct sqlite_store *store);
-// Binds 0 as 0: the database needs no byte for it.
+// 0 is bound as 0, not NULL: the database needs no byte for it.
 void bind_number(sqlite3_stmt *statement, int place, int64_t number);
 void bind_text(sqlite3_stmt *statement, int place, const char *text);         // null: NULL
 void bind_line(sqlite3_stmt *statement, int place, const struct line *line);  // empty: NULL
-// None: NULL. A statement has at most one of them.
+// Binds the id of an object; no object is NULL. A statement has at most one of them.
 void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id);
 void statement_run(struct sqlite_store *store, enum statement which);
 void statement_run_on(struct sqlite_store *store, enum statement which, int64_t key);
@@ -205,19 +205,19 @@ rota_task_id row_task(int64_t id);
 void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 void put_task(struct sqlite_store *store, const struct rota_record *record);
-void put_run(struct sqlite_store *store);    // what put_task() has gathered
-void put_attempts(struct sqlite_store *store);  // what no end of a task has taken along
+void put_run(struct sqlite_store *store);    // writes the collected records of put_task()
+void put_attempts(struct sqlite_store *store);  // reports of other attempts
 void put_job_gone(struct sqlite_store *store, uint32_t job);
 void put_submit(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 
-// ---- attempt_columns.c: what workers said of attempts, until it is in a row ---------------------
+// ---- attempt_columns.c: reports of workers, until they are in a row -----------------------------
 
-int said_open(struct sqlite_store *store);  // said() can be used in statements
+int said_open(struct sqlite_store *store);  // makes said() available to statements
 void said_note(struct sqlite_store *store, uint32_t at);
-void said_choose(struct sqlite_store *store, uint32_t attempt);  // said() tells of these attempts
-// Whether something was said of that attempt of the first task, and for how many from there on the
-// same holds.
+void said_choose(struct sqlite_store *store, uint32_t attempt);  // said() returns these attempts
+// Whether the first task has a report of this attempt, and for how many consecutive tasks the
+// answer is the same.
 bool said_alike(const struct sqlite_store *store, rota_task_id first, uint32_t count,
                 uint32_t attempt, uint32_t *alike);
 void said_forget(struct sqlite_store *store, rota_task_id first, uint32_t count);
@@ -254,13 +254,13 @@ void put_notes(struct sqlite_store *store);  // definition_rows.c
 struct loaded {
     struct rota_record *records;
     uint32_t count, capacity;
-    struct block *blocks;  // what the records point to
+    struct block *blocks;  // memory of the records
 };
 
 struct loaded *loaded_open(struct sqlite_store *store);  // null: the error says why
 void loaded_close(struct loaded *loaded);
 struct rota_record *loaded_add(struct loaded *loaded, enum rota_record_kind kind);
-void *loaded_copy(struct loaded *loaded, const void *from, size_t size);  // null: no memory
+void *loaded_copy(struct loaded *loaded, const void *from, size_t size);  // null: out of memory
 bool load_submits(struct sqlite_store *store, struct loaded *loaded, uint32_t *first);
 bool load_state(sqlite3_stmt *row, int place, struct rota_record *record);
 bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const char *what);
@@ -268,15 +268,14 @@ bool load_no_memory(struct sqlite_store *store);
 sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
 bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
 
-// ---- sqlite.c: what a connection that only reads has in common with the store's own ----------
+// ---- sqlite.c: shared by the store and by read-only connections -------------------------------
 
-// Nothing is open yet. Null: the error is set.
+// A store without a connection yet. Null: the error is set.
 struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
                                      struct store_error *error);
 void sqlite_close(struct store *store);
-// How much memory it takes and when it syncs. SQLite reads all definitions of tables first, which
-// takes as long as all else at the start of a brief life: then a new file leaves it to its first
-// turn.
+// Sets the cache size and when to sync. SQLite then reads the whole schema, which takes as long as
+// all the rest of opening a file: so a brief store with a new file does this in its first turn.
 void sqlite_set(struct sqlite_store *store);
 const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
 void sqlite_rows_release(struct store *store);
@@ -287,14 +286,14 @@ rota_worker_id sqlite_attempt_worker(struct store *store, rota_task_id task, uin
 bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
-extern const sqlite3_mem_methods pieces_methods;  // small_alloc.c: memory for SQLite
+extern const sqlite3_mem_methods pieces_methods;  // small_alloc.c: the allocator of SQLite
 
 // ---- busy.c: another program has locked the database ------------------------------------------
 
 enum { STORE_BUSY_MS = 5000 };
 int busy_wait(void *store, int count);  // for sqlite3_busy_handler()
 
-// ---- clean_note.c: whether the files are as the last server left them ---------------------------
+// ---- clean_note.c: whether the files are unchanged since the last process closed them -----------
 
-void left_note(const struct sqlite_store *store);   // when they are closed
-bool left_alone(const struct sqlite_store *store);  // nobody has touched them since
+void left_note(const struct sqlite_store *store);   // when the files are closed
+bool left_alone(const struct sqlite_store *store);  // no process has changed them since

@@ -1,9 +1,9 @@
-// statements.c - what is said to the database: prepared when first said, run many times.
+// statements.c - the SQL statements of the store: prepared at their first use, run many times.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
 
-// Tasks with neighbouring numbers, from ?1 to ?2, and the columns of their state.
+// Tasks with consecutive numbers, from ?1 to ?2, and the columns of their state.
 #define RUN " WHERE id BETWEEN ?1 AND ?2"
 #define OF_TASKS " FROM sched_task" RUN
 #define STATE "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
@@ -12,7 +12,7 @@
     " asked = ?10, since = ?11"
 
 #define COLUMNS "status, attempt, tries, outcome, exit, flags, phase, asked, since"
-// How an attempt ended, as the server has it and as its worker said it.
+// The end of an attempt, as the server decided it and as its worker reported it.
 #define ENDS                                                                                       \
     "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
     " system_us, memory_bytes, log_bytes, end_flags, log_worker"
@@ -25,8 +25,8 @@
     BECOMES ", seq = ?12 + id - ?1, ended = max(started, ?13), result = ?14, result_exit = ?15,"   \
             " room = NULL"
 
-// A row that grows has room for it, so that it stays on its page. Pages that are split out of their
-// order cost more than that: SQLite then looks through all it has in memory, once a turn.
+// A row that will grow reserves space (`room`), so that it stays on its page. Splitting pages out
+// of order costs more: SQLite then searches its whole cache, once per turn.
 static const char *const texts[STATEMENTS] = {
     [DO_BEGIN] = "BEGIN IMMEDIATE",
     [DO_COMMIT] = "COMMIT",
@@ -128,7 +128,8 @@ void bind_number(sqlite3_stmt *statement, int place, int64_t number)
     sqlite3_bind_int64(statement, place, number);
 }
 
-// Bound values live until the statement has run: they are not copied, so binding cannot fail.
+// Bound values stay valid until the statement has run, so they are not copied, and binding cannot
+// fail.
 void bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
     sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
@@ -161,8 +162,8 @@ void turn_fail(struct sqlite_store *store, int result)
     if (!store->result) store->result = result;
 }
 
-// Without memory SQLite may roll back a transaction after a statement that succeeded, and the
-// statements that follow would be durable by themselves.
+// If memory runs out, SQLite may roll back a transaction after a statement that succeeded. The
+// following statements would then be committed one by one.
 static bool is_taken_back(const struct sqlite_store *store, enum statement which)
 {
     return store->begun && which != DO_COMMIT && sqlite3_get_autocommit(store->db);

@@ -1,4 +1,4 @@
-// task_index.c - how far each task is, so that a change needs no question.
+// task_index.c - the state of each task in memory, so that a change needs no query.
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uin
     return at->spots + first - 1;
 }
 
-// ---- Jobs that go ----------------------------------------------------------------
+// ---- Removed jobs ----------------------------------------------------------------
 
 void places_drop_job(struct places *places, uint32_t job)
 {

@@ -1,27 +1,27 @@
-// task_index.h - how far each task is, as the store remembers it between two turns.
+// task_index.h - the state of each task in memory, so that a change needs no query.
 #pragma once
 
 #include "base/base.h"
 #include "rota.h"
 
 enum place {
-    PLACE_LAST,    // not active: idle, over or frozen
-    PLACE_ACTIVE,  // nobody has it
-    PLACE_EXEC,    // somebody has it
+    PLACE_LAST,    // not active: idle, finished or frozen
+    PLACE_ACTIVE,  // not assigned
+    PLACE_EXEC,    // assigned to a worker or handler
     PLACE_BUNDLE   // an active bundle
 };
 
 enum { ATTEMPT_MAX = (1 << 22) - 1 };
-// The state of a task between two turns, in a word of memory.
+// The state of a task between two turns, in 4 bytes.
 struct spot {
     uint32_t attempt : 22, place : 2, bundle : 1;
-    uint32_t moved : 1;  // since it was submitted: it has a row in sched_state
+    uint32_t moved : 1;  // it has a row in sched_state, because it changed since its submission
     uint32_t unused : 6;
 };
-_Static_assert(sizeof(struct spot) == 4, "a word for each task");
+_Static_assert(sizeof(struct spot) == 4, "4 bytes per task");
 
 struct job_places {
-    uint32_t link;  // the pool's
+    uint32_t link;  // for the pool
     uint32_t job, count, capacity;
     struct spot *spots;  // by task number - 1
 };

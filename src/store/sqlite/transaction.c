@@ -1,5 +1,5 @@
-// transaction.c - a turn is a transaction: begun, filled, committed, and tried again on a full
-// disk.
+// transaction.c - a turn as a transaction: begin, fill, commit, and a second try if the disk is
+// full.
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 enum { BRIEF_TURNS = 64, BRIEF_TIME = 100000, LOG_PAGE = 2048 + 24 };
 
-// Room for one more; false, and the turn has failed: no memory.
+// Reserves space for one more item. False: out of memory, and the turn has failed.
 static bool more(struct sqlite_store *store, void *items, uint32_t count, uint32_t *capacity,
                  size_t size)
 {
@@ -17,7 +17,7 @@ static bool more(struct sqlite_store *store, void *items, uint32_t count, uint32
     return false;
 }
 
-// ---- What went wrong ----------------------------------------------------------------
+// ---- Errors -------------------------------------------------------------------------
 
 static bool is_full(sqlite3 *db, int result)
 {
@@ -45,7 +45,7 @@ void fail_with(struct sqlite_store *store, int result, const char *doing)
                sqlite3_errstr(result), system ? ": " : "", system ? strerror(reason) : "");
 }
 
-// ---- What comes in --------------------------------------------------------------------
+// ---- Input --------------------------------------------------------------------------------
 
 void turn_define(struct store *base, const struct rota_job_spec *spec,
                  const struct store_text *texts)
@@ -123,7 +123,7 @@ static bool turn_open(struct sqlite_store *store)
     sqlite3_reset(store->statement[GET_TEXT]);
     sqlite3_reset(store->statement[GET_REQUEST]);
     sqlite_set(store);
-    // Before the turn all of the last ones is still in memory, and may be saved.
+    // At this point all records of earlier turns are still in memory, and can be saved.
     if (log_is_short(store) && !files_check(store)) return false;
     statement_run(store, DO_BEGIN);
     store->begun = true;
@@ -137,7 +137,7 @@ static void records_keep(struct sqlite_store *store, const struct rota_record *r
     if (store->too_many) return;
     if (!ARRAY_RESERVE_RAW(&memory_heap, store->kept, store->kept_capacity,
                            (uint64_t)store->kept_count + count)) {
-        store->too_many = true;  // only a second try needs them
+        store->too_many = true;  // needed only for a second try
         return;
     }
     memcpy(store->kept + store->kept_count, records, count * sizeof *records);
@@ -156,7 +156,8 @@ void turn_put(struct store *base, const struct rota *rota, const struct rota_rec
 
 // ---- Commit -----------------------------------------------------------------------------
 
-// Refusals are limited, so that a client that is refused again and again does not fill the disk.
+// The number of refusals is limited, so that a client that is always refused does not fill the
+// disk.
 static void refusals_limit(struct sqlite_store *store)
 {
     sqlite3_stmt *statement = statement_get(store, DROP_REFUSALS);
@@ -199,7 +200,7 @@ static void put_bodies(struct sqlite_store *store)
     }
 }
 
-// The row of the core is part of the journal's: a page less for each turn.
+// The core record is part of the journal row: this saves a page per turn.
 static void bind_core(struct sqlite_store *store)
 {
     sqlite3_stmt *statement = statement_get(store, PUT_EVENT);
@@ -259,7 +260,7 @@ static void turn_undo(struct sqlite_store *store)
     said_clear(store);
 }
 
-// The ballast makes room for what has happened already; new work is refused from here on.
+// The ballast frees space for changes that have happened already; from now on new work is refused.
 static bool turn_again(struct sqlite_store *store)
 {
     if (store->full || store->too_many || !store->options.ballast_bytes) return false;
@@ -274,25 +275,25 @@ static bool turn_again(struct sqlite_store *store)
     return turn_finish(store);
 }
 
-// The log is folded back into the database, by us alone: two connections that do so at one
-// time can damage the file (SQLite before 3.51.3).
+// Makes a checkpoint. Only this connection does so: two checkpoints at the same time can damage the
+// file (SQLite before 3.51.3).
 static void log_fold(struct sqlite_store *store)
 {
     if (store->wal_pages < (int)store->options.wal_pages) return;
     if (!files_check(store)) return;
-    store->gather.later = false;  // the database must not know what the log could still lose
+    store->gather.later = false;  // the database must not get pages that the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     files_note(store);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
     if (is_full(store->db, result)) {
-        // The turn is in the log, whatever comes of this. The next fold may have the room.
+        // The turn is in the log in any case. A later checkpoint may have the space.
         if (store->options.ballast_bytes && !store->full) {
             ballast_drop(store->path);
             store->full = true;
         }
         return;
     }
-    fail_with(store, result, "the log cannot be folded into the database");
+    fail_with(store, result, "cannot make a checkpoint");
 }
 
 static void ballast_again(struct sqlite_store *store)
@@ -302,7 +303,7 @@ static void ballast_again(struct sqlite_store *store)
     if (ballast_make(store->path, bytes)) store->full = false;
 }
 
-// Settings of a process that runs for long.
+// Prepares the files for a process that runs for long.
 void turn_settle_in(struct sqlite_store *store)
 {
     store->full = !ballast_make(store->path, store->options.ballast_bytes);
@@ -316,7 +317,7 @@ static bool life_is_long(struct sqlite_store *store)
     return ++store->turns > BRIEF_TURNS || store->now - store->first > BRIEF_TIME;
 }
 
-// A turn fails when another program has written to its files: that is what is to be told.
+// If a turn fails because another program has written to the files, report that instead.
 static void fault_explain(struct sqlite_store *store)
 {
     struct store_error found = store->store.error;
@@ -335,7 +336,7 @@ static bool turn_write(struct store *base)
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
-        if (!done) fail_with(store, store->result, "a turn cannot be made durable");
+        if (!done) fail_with(store, store->result, "cannot write a turn");
     }
     if (base->error.fault) {
         turn_undo(store);
@@ -350,7 +351,7 @@ static bool turn_write(struct store *base)
     return !base->error.fault;
 }
 
-// Turns are numbered from 1, syncs from 0. The next sync covers all that was written so far.
+// Turns are numbered from 1, syncs from 0. The next sync covers all writes so far.
 static uint64_t turn_number(const struct gather *gather)
 {
     return gather->syncer.asked + (gather->behind ? 1 : 0) + 1;
@@ -358,7 +359,7 @@ static uint64_t turn_number(const struct gather *gather)
 
 static bool sync_failed(struct sqlite_store *store, int result)
 {
-    if (result) fail_with(store, result, "a turn cannot be made durable");
+    if (result) fail_with(store, result, "cannot sync a turn");
     return result;
 }
 

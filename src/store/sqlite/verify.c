@@ -1,99 +1,100 @@
-// verify.c - every promise about a database between two turns, as queries that must find nothing.
+// verify.c - checks the invariants of a database between two turns: queries that must find nothing.
 #include "store/sqlite/reader.h"
 
 #include <string.h>
 
-// Each finds tasks, or other numbers, that break the rule.
+// Each query finds tasks, jobs or a count that violate the rule.
 struct rule {
     const char *text, *sql;
 };
 
 static const struct rule task_rules[] = {
-    {"has a row of how far it is and was never defined",
+    {"has a state row but no definition",
      "SELECT id FROM sched_state EXCEPT SELECT id FROM sched_task"},
-    {"has a status that does not exist",
+    {"has an unknown status",
      "SELECT id FROM sched_status WHERE ifnull(status, '') NOT IN ('IDLE', 'STAGED', 'QUEUED',"
      " 'WAITING', 'BLOCKED', 'READY', 'HELD', 'OFFERED', 'SHARED', 'ASSIGNED', 'RUNNING',"
      " 'SUCCESS', 'FAILED', 'ABORTED', 'FROZEN', 'CLOSED')"},
-    {"is given to nobody",
+    {"is assigned without a worker or a start time",
      "SELECT s.id FROM sched_state s JOIN sched_task t ON t.id = s.id WHERE t.kind = 'callable'"
      " AND s.status IN ('ASSIGNED', 'RUNNING') AND (s.worker IS NULL OR s.started IS NULL)"},
-    {"is given to somebody and was never handed out",
+    {"is assigned but has no state row",
      "SELECT id FROM sched_task WHERE kind = 'callable' AND status IN ('ASSIGNED', 'RUNNING')"
      " AND id NOT IN (SELECT id FROM sched_state)"},
-    {"is an active bundle and not in sched_bundle",
+    {"is an active bundle but not in sched_bundle",
      "SELECT id FROM sched_job WHERE kind = 'bundle' AND status = 'RUNNING'"
      " AND id NOT IN (SELECT id FROM sched_bundle)"},
-    {"is in sched_bundle and no active bundle",
+    {"is in sched_bundle but is not an active bundle",
      "SELECT id FROM sched_bundle EXCEPT SELECT id FROM sched_job"
      " WHERE kind = 'bundle' AND status = 'RUNNING'"},
-    {"is active in a job that is gone",
+    {"is active in a removed job",
      "SELECT id FROM sched_job WHERE status IN ('STAGED', 'RUNNING')"
      " AND job NOT IN (SELECT job FROM sched_graph)"},
-    {"runs on a worker that is not there",
+    {"runs on an unknown worker",
      "SELECT id FROM sched_exec WHERE handler = 0 AND worker > 0"
      " AND worker NOT IN (SELECT worker FROM sched_worker)"},
-    {"stands in a lane that is not there",
+    {"is in an unknown lane",
      "SELECT id FROM sched_job WHERE lane > 0 AND job IN (SELECT job FROM sched_graph)"
      " AND lane NOT IN (SELECT lane FROM sched_lane)"},
-    {"runs beside another of its group",
+    {"runs at the same time as another task of its group",
      "SELECT max(e.id) FROM sched_exec e JOIN sched_job j ON j.id = e.id"
      " WHERE j.lane > 0 AND j.grp > 0 GROUP BY j.lane, j.grp HAVING count(*) > 1"},
-    {"runs in a lane with readers and writers",
+    {"runs in a lane with both readers and writers",
      "SELECT max(e.id) FROM sched_exec e JOIN sched_job j ON j.id = e.id"
      " WHERE j.lane > 0 GROUP BY j.lane HAVING count(DISTINCT j.access) > 1"},
-    {"has earlier attempts and was never defined",
+    {"has earlier attempts but no definition",
      "SELECT id FROM sched_run EXCEPT SELECT id FROM sched_task"},
-    {"has one attempt twice in the history",
+    {"has an attempt twice in the history",
      "SELECT id FROM sched_history GROUP BY id, attempt HAVING count(*) > 1"},
-    {"has two ends with one number",
+    {"has an attempt whose number in the history is not unique",
      "SELECT max(id) FROM sched_history GROUP BY seq HAVING count(*) > 1"},
-    {"has an attempt that was reported and is not in the history",
+    {"has a reported attempt that is not in the history",
      "SELECT id FROM sched_state WHERE \"end\" IS NOT NULL AND seq IS NULL"},
-    {"has an attempt that ended and is running", "SELECT e.id FROM sched_exec e JOIN sched_state s"
+    {"has an attempt that ended but is running", "SELECT e.id FROM sched_exec e JOIN sched_state s"
                                                  " ON s.id = e.id WHERE s.seq IS NOT NULL"},
-    {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
+    {"has an attempt that ended before it started",
+     "SELECT id FROM sched_history WHERE ended < started"},
     {"has an ended attempt that is not in the history",
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"
      " ('SUCCESS', 'FAILED', 'ABORTED') AND kind = 'callable'"
      " EXCEPT SELECT id, attempt FROM sched_history)"},
-    {"is waited for and not there",
+    {"does not exist, but a client waits for it",
      "SELECT task FROM sched_wait_for WHERE task > 0 AND task NOT IN (SELECT id FROM sched_job)"},
 };
 
 static const struct rule job_rules[] = {
-    {"has a submission and is not there",
+    {"has a submission but does not exist",
      "SELECT job FROM sched_submit WHERE job NOT IN (SELECT job FROM sched_graph)"},
     {"has no submission",
      "SELECT job FROM sched_graph WHERE job NOT IN (SELECT job FROM sched_submit)"},
-    {"has submissions that do not follow each other",
+    {"has a gap between its submissions",
      "SELECT job FROM (SELECT job, first, lag(first + tasks, 1, 1) OVER (PARTITION BY job ORDER BY"
      " sequence) AS expected FROM sched_submit) WHERE first <> expected"},
-    {"has objects and is not there",
+    {"has objects but does not exist",
      "SELECT job FROM sched_object WHERE job NOT IN (SELECT job FROM sched_graph)"},
 };
 
 static const struct rule other_rules[] = {
-    {"workers that hold objects and are not there",
+    {"copies of objects on unknown workers",
      "SELECT count(*) FROM sched_replica WHERE worker NOT IN (SELECT worker FROM sched_worker)"},
-    {"turns missing in the journal",
+    {"turns missing from the journal",
      "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM sched_event"},
-    {"requests answered in a turn that never was",
+    {"requests answered in a turn that does not exist",
      "SELECT count(*) FROM (SELECT turn FROM sched_request UNION ALL SELECT turn FROM"
      " sched_refusal) WHERE turn > (SELECT max(sequence) FROM sched_event)"},
-    {"calendars of tasks that were never defined",
+    {"calendars of tasks without a definition",
      "SELECT count(*) FROM sched_calendar WHERE id NOT IN (SELECT id FROM sched_job)"},
 };
 
-// Of a database that has such a log.
+// For a database that has an audit log.
 static const struct rule audit_rules[] = {
-    {"lines missing in the audit log", "SELECT max(number) - count(*) FROM sched_audit"},
-    {"lines of the audit log in a turn that never was",
+    {"lines missing from the audit log", "SELECT max(number) - count(*) FROM sched_audit"},
+    {"lines of the audit log in a turn that does not exist",
      "SELECT count(*) FROM sched_audit WHERE turn > (SELECT max(sequence) FROM sched_event)"},
-    {"lines of the audit log out of their order",
+    {"lines of the audit log out of order",
      "SELECT count(*) FROM (SELECT turn, lag(turn, 1, 0) OVER (ORDER BY number) AS before"
      " FROM sched_audit) WHERE turn < before"},
-    {"ways to change the audit log", "SELECT 2 - count(*) FROM sqlite_master"
+    {"missing triggers that protect the audit log", "SELECT 2 - count(*) FROM sqlite_master"
      " WHERE type = 'trigger' AND tbl_name = 'sched_audit'"},
 };
 
@@ -156,7 +157,7 @@ static void pages_check(struct verifier *verifier)
         result = SQLITE_OK;
         if (text && strcmp(text, "ok") == 0) continue;
         verifier->broken++;
-        fprintf(verifier->out, "%s\n", text ? text : "no memory");
+        fprintf(verifier->out, "%s\n", text ? text : "out of memory");
     }
     sqlite3_finalize(row);
     if (result == SQLITE_DONE) return;
@@ -164,7 +165,7 @@ static void pages_check(struct verifier *verifier)
     fprintf(verifier->out, "cannot be read: %s\n", sqlite3_errmsg(verifier->db));
 }
 
-// ---- The core that would come of it ---------------------------------------------------
+// ---- The core that these rows give ----------------------------------------------------
 
 static void core_check(struct verifier *verifier, const struct loaded *loaded)
 {
@@ -177,14 +178,14 @@ static void core_check(struct verifier *verifier, const struct loaded *loaded)
     event.restore.records = loaded->records;
     event.restore.count = loaded->count;
     if (rota_open(&config, &rota)) {
-        store_fail(verifier->error, STORE_NO_MEMORY, "no memory for a core");
+        store_fail(verifier->error, STORE_NO_MEMORY, "out of memory for a core");
         return;
     }
     if (loaded->count && rota_step(rota, &event)) {
         verifier->broken++;
-        fprintf(verifier->out, "no core can be made of it: %s\n", rota_reason(rota));
+        fprintf(verifier->out, "the core refuses these rows: %s\n", rota_reason(rota));
     } else {
-        rota_check(rota);  // stops the program, and says where, if something does not add up
+        rota_check(rota);  // aborts with a message if the state of the core is inconsistent
     }
     rota_close(rota);
 }
@@ -210,7 +211,7 @@ uint32_t store_verify(const char *path, FILE *out, struct store_error *error)
     struct verifier verifier = {.path = path, .out = out, .error = error};
     verifier.db = guard_header(path, error) ? reader_open(path, error) : NULL;
     if (!verifier.db) return 0;
-    sqlite3_exec(verifier.db, "BEGIN", NULL, NULL, NULL);  // one moment, also beside a server
+    sqlite3_exec(verifier.db, "BEGIN", NULL, NULL, NULL);  // one snapshot, even while a server runs
     pages_check(&verifier);
     for (size_t i = 0; i < sizeof task_rules / sizeof *task_rules; i++) {
         rule_check(&verifier, SUBJECT_TASK, &task_rules[i]);
