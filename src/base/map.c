@@ -2,7 +2,6 @@
 #include "base/base.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum { NEIGHBOURS = 8 };
 

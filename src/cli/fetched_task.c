@@ -1,7 +1,6 @@
 // fetched_task.c - prints a fetched task: for a shell, as JSON, as environment variables.
 #define _GNU_SOURCE
 #include "cli/handler.h"
-#include "job/file/jobfile.h"
 #include "os/json.h"
 
 #include <inttypes.h>

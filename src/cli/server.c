@@ -1,11 +1,9 @@
 // server.c - `rota server`: reads the options, opens what the server needs, and closes it.
 #include "cli/cli.h"
 #include "server/loop/loop.h"
-#include "server/cluster/objects.h"
 #include "server/cluster/tokens.h"
 #include "os/os.h"
 #include "store/sqlite/snapshot.h"
-#include "worker/process/worker.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,6 @@
 // server_queries.c - which queries a server answers: commands that only read, with the options that
 // the table of commands allows in a query. None of them names a file or a host.
 #include "cli/cli.h"
-#include "server/loop/loop.h"
 
 #include <stdio.h>
 #include <string.h>

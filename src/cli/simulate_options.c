@@ -1,5 +1,4 @@
 // simulate_options.c - `rota simulate`: its options.
-#include "cli/cli.h"
 #include "cli/simulate.h"
 
 #include <errno.h>

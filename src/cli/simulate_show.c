@@ -1,5 +1,4 @@
 // simulate_show.c - `rota simulate`: prints the results.
-#include "cli/cli.h"
 #include "cli/simulate.h"
 #include "os/os.h"
 #include "os/json.h"

@@ -1,7 +1,6 @@
 // verify.c - `rota verify`: checks the guarantees about a database file.
 #define _GNU_SOURCE
 #include "cli/cli.h"
-#include "job/file/jobfile.h"
 #include "store/sqlite/query.h"
 #include "os/json.h"
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "cli/worker.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 // model_faults.c - faults: workers that crash and return, tasks that fail.
 #include "plan/model_internal.h"
 
-#include <stdlib.h>
-
 void model_fate(struct model *model, uint32_t task, double times, bool fails)
 {
     assert(times > 0);

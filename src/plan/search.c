@@ -5,7 +5,6 @@
 #include "plan/plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct plan_rule rules[] = {
     {.few = true},

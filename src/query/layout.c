@@ -1,6 +1,5 @@
 // layout.c - layout for charts: attempts on separate lines, and the critical path.
 #include "query/query.h"
-#include "base/base.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 // A turn costs the same for one message as for ten. While the worker has enough tasks, messages are

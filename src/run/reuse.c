@@ -3,7 +3,6 @@
 #include "run/run.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DROP_AT_ONCE = 256 };
 

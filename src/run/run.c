@@ -2,7 +2,6 @@
 #include "run/run.h"
 #include "turn/attempt_end.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 // revalidate.c - whether an open connection would be accepted with the keys of now.
-#include "net/link/certificate.h"
 #include "net/link/tls.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "os/os.h"
 #include "object/cache/internal.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>

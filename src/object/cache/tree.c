@@ -3,8 +3,6 @@
 #include "os/os.h"
 #include "object/cache/internal.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 // for that client alone: another one could have sent other bytes. Of these parts, and of active
 // uploads, those of the owner with the most make room.
 #include "object/transfer/internal.h"
-#include "os/os.h"
 
 #include <string.h>
 #include <sys/statvfs.h>

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 // For the audit log. Contents alone are reported with the next bind, or when the connection ends.
 void brought_tell(struct guest *guest, const char *reason)

@@ -12,7 +12,6 @@
 // lines per second; the others are counted.
 #define _GNU_SOURCE
 #include "server/loop/loop.h"
-#include "job/file/jobfile.h"
 #include "os/os.h"
 #include "os/json.h"
 

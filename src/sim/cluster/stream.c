@@ -5,8 +5,6 @@
 // All streams fit into a pipe: a writer does not wait for its reader.
 #include "sim/cluster/internal.h"
 
-#include <errno.h>
-
 enum { AWAY = 1000000, NOTICES = 2000, REFUSALS = 5 };
 
 static const struct expected_task *expected_of(const struct sim *sim, const struct process *process)

@@ -1,7 +1,6 @@
 // main.c - `rota-sim`: runs the cluster simulator from seeds and tapes, and prints what the judges
 // find.
 #include "base/base.h"
-#include "job/file/jobfile.h"
 #include "sim/cluster/simulation.h"
 #include "sim/program/isolate.h"
 #include "os/json.h"

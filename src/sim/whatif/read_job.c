@@ -1,8 +1,6 @@
 // read_job.c - reads a job file as a graph; job files have no durations and sizes.
 #include "sim/whatif/whatif.h"
 
-#include <string.h>
-
 // The stream that this dependency of a task stands for; 0: none, the task waits for its end.
 static uint32_t stream_of(const struct jobfile *file, const struct jobfile_task *task, uint32_t at)
 {

@@ -1,8 +1,6 @@
 // read_schedule.c - a fixed schedule: where each task runs, and how urgent it is.
 #include "sim/whatif/whatif.h"
 
-#include <string.h>
-
 static bool read_numbers(struct document *document, uint32_t list, const char *what, uint32_t most,
                          uint32_t *numbers, uint32_t count)
 {

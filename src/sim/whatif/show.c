@@ -1,8 +1,6 @@
 // show.c - a result as text: its numbers, what it waited for, and a chart of its cores.
 #include "sim/whatif/whatif.h"
 
-#include <string.h>
-
 static const double tolerance = 1e-9;
 
 static bool is_at(double a, double b)

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { SWEEP_EVERY = 10000, LOOK_EVERY = 100000 };
 

@@ -1,6 +1,5 @@
 // files.c - copies inputs and outputs of a command between its directory and the cache.
 #define _GNU_SOURCE
-#include "os/os.h"
 #include "object/cache/cache.h"
 #include "worker/process/stream_tee.h"
 #include "worker/process/user.h"

@@ -4,7 +4,6 @@
 #include "worker/process/user.h"
 #include "worker/process/internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>

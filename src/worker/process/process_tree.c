@@ -10,7 +10,6 @@
 // end during a scan: signals are repeated until none is found. Without /proc only the process group
 // can be signalled. In a namespace that runs a single command, one kill() reaches all.
 #define _GNU_SOURCE
-#include "os/os.h"
 #include "worker/process/internal.h"
 
 #include <dirent.h>

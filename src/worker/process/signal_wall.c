@@ -7,7 +7,6 @@
 #include "worker/process/signal_wall.h"
 
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

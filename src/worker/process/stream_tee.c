@@ -4,7 +4,6 @@
 // piece is read from it when all remaining readers have the last one: the slowest reader determines
 // the speed.
 #define _GNU_SOURCE
-#include "os/os.h"
 #include "worker/process/stream_tee.h"
 #include "worker/process/user.h"
 #include "worker/process/internal.h"
