@@ -108,11 +108,10 @@ static wire_object get_object(struct reader *reader)
     return (wire_object){high, low};
 }
 
-// A letter, followed by the hash unless the letter is 0. Version 1 had no contents.
+// A letter, followed by the hash unless the letter is 0.
 static wire_content get_content(struct reader *reader)
 {
     wire_content content = {.kind = 0};
-    if (reader->in->version == 1) return content;
     const char *kind = get_bytes(reader, 1);
     if (!kind || !*kind) return content;
     const char *hash = get_bytes(reader, sizeof content.hash);
@@ -131,7 +130,7 @@ enum {
     LEAST_time = 8,
     LEAST_task = 8,
     LEAST_object = 16,
-    LEAST_content = 0,
+    LEAST_content = 1,
     LEAST_text = 5
 };
 

@@ -114,7 +114,6 @@ struct wire_in {
     uint32_t length, capacity, taken;
     void *arena;  // lists of the last message
     uint32_t arena_used, arena_capacity;
-    uint32_t version;  // of frames stored by an older rota; 0: the current version
 };
 
 enum wire_result { WIRE_GOT, WIRE_MORE, WIRE_BAD, WIRE_NO_MEMORY };

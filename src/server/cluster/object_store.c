@@ -96,8 +96,7 @@ static bool is_needed(const struct cluster *cluster, const struct cluster_stored
     enum rota_object_state state = rota_object_state(cluster->server->rota, stored->object);
     rota_time age = cluster->ticks - stored->seen;
     if (wire_is_named(stored->object)) return true;
-    bool is_old = !(stored->object.low >> 32);  // uploaded with protocol 1
-    if (!wire_is_upload(stored->object) && !is_old) return age < copied;
+    if (!wire_is_upload(stored->object)) return age < copied;
     if (state == ROTA_OBJECT_NONE) return age < unclaimed;
     return state != ROTA_OBJECT_REMOVED;
 }

@@ -46,33 +46,11 @@ static void frame_append(struct cluster_job *job, const char *frame, uint32_t le
     job->ends[job->count++] = job->length;
 }
 
-// Converts bytes that an older rota has recorded. False: they are not such a record.
-static bool body_renew(const struct store_body *body, struct wire_out *out)
-{
-    struct wire_in in = {.version = body->version};
-    struct wire_message message;
-    enum wire_result result;
-    char *room = wire_in_room(&in, body->length);
-    if (!room) cluster_no_memory();
-    memcpy(room, body->bytes, body->length);
-    wire_in_came(&in, body->length);
-    while ((result = wire_take(&in, &message)) == WIRE_GOT) wire_put(out, &message);
-    bool is_whole = in.taken == in.length && !out->failed;
-    wire_in_release(&in);
-    if (result == WIRE_NO_MEMORY) cluster_no_memory();
-    return is_whole;
-}
-
 static bool body_take(void *context, const struct store_body *body)
 {
     struct cluster_job *job = context;
-    struct wire_out out = {0};
-    if (body->number != job->count + 1) return true;
-    if (body->version != WIRE_VERSION && body_renew(body, &out))
-        frame_append(job, out.bytes, out.length);
-    else
-        frame_append(job, body->bytes, body->length);
-    wire_out_release(&out);
+    bool is_next = body->number == job->count + 1 && body->version == WIRE_VERSION;
+    if (is_next) frame_append(job, body->bytes, body->length);
     return true;
 }
 

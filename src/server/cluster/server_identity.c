@@ -11,11 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum self_row { SELF_NAME = 0xff, SELF_OLD_EPOCH = 0x01, SELF_EPOCH = 0x02, SELF_QUIET = 0x03,
+enum self_row { SELF_NAME = 0xff, SELF_EPOCH = 0x02, SELF_QUIET = 0x03,
                 SELF_OPENED = 0x04, SELF_LEASE = 0x05 };
-
-// Tokens of older versions had this many more counting bits.
-enum { OLD_TOKENS = 40 };
 
 // A server waits this long (cluster_opens_at) before it is opened again, and cannot use up an epoch
 // in less time.
@@ -171,12 +168,9 @@ bool cluster_epoch_is_ours(struct cluster *cluster, uint64_t epoch, uint64_t ope
 
 static void epoch_open(struct cluster *cluster, rota_time now)
 {
-    uint64_t old;
-    // The clock is used once: tokens were derived from it before there were epochs.
+    // The clock is used once, for the first epoch of a new database.
     if (!row_find(cluster, SELF_EPOCH, &cluster->epoch))
-        cluster->epoch = row_find(cluster, SELF_OLD_EPOCH, &old)
-                             ? (old + 1) << (OLD_TOKENS - CLUSTER_TOKENS)
-                             : (uint64_t)now >> CLUSTER_TOKENS;
+        cluster->epoch = (uint64_t)now >> CLUSTER_TOKENS;
     cluster->epoch += 1 + epochs_lost(cluster, now);
     epoch_keep(cluster);
     row_put(cluster, SELF_OPENED, (uint64_t)now);

@@ -149,7 +149,6 @@ static bool rewrite(struct spool *spool)
     spool->file = file;
     spool->length = spool->reserved = length;
     spool->dead = 0;
-    spool->version = WIRE_VERSION;
     return fsync(spool->folder) == 0;
 }
 
@@ -280,12 +279,13 @@ static bool damaged(struct spool *spool, size_t at)
     return false;
 }
 
-// A spool of an older version cannot be appended to.
-static bool modernize(struct spool *spool)
+static bool foreign(struct spool *spool)
 {
-    errno = 0;
-    if (rewrite(spool) && spool->version == WIRE_VERSION) return true;
-    return fail(spool, "is of an older version and cannot be rewritten");
+    snprintf(spool->error, sizeof spool->error,
+             "%s/%s is of another version of rota; start that version to send the reports in it, or"
+             " move the file elsewhere to continue without them",
+             spool->path, name);
+    return false;
 }
 
 static bool file_read(struct spool *spool)
@@ -303,13 +303,14 @@ static bool file_read(struct spool *spool)
         free(bytes);
         return fail(spool, "cannot be read");
     }
-    bool is_fine = spool_parse(spool, bytes, size, &whole);
+    bool is_foreign = spool_is_foreign(bytes, size);
+    bool is_fine = !is_foreign && spool_parse(spool, bytes, size, &whole);
     free(bytes);
+    if (is_foreign) return foreign(spool);
     if (!is_fine) return damaged(spool, whole);
     spool->dropped = size - whole;
     if (!spool->count) whole = 0;
-    if (whole != size && !cut(spool, whole)) return false;
-    return !spool->count || spool->version == WIRE_VERSION || modernize(spool);
+    return whole == size || cut(spool, whole);
 }
 
 bool spool_open(struct spool *spool, const char *folder)

@@ -9,8 +9,8 @@
 //     head  = "rota spool 2\n", zeros up to 16 bytes | u64 server | u32 0 | u32 checksum
 //     piece = u32 length | u32 checksum | frames of wire.h: FINISHED adds, RECORDED removes
 //
-// The number in the head is the version of the protocol of the frames. A file of version 1 is
-// rewritten when it is opened.
+// The number in the head is the version of the protocol of the frames. A file of another version is
+// refused.
 //
 // SPOOL_BALLAST further bytes are reserved on the disk: when that is full, reports of running
 // commands can still be written.
@@ -36,7 +36,6 @@ struct spool {
     uint64_t dead;              // of the length: about so much is already recorded
     uint64_t dropped;           // bytes at the end that a crash left when it was opened
     uint64_t server;            // the server of these reports; 0: unknown
-    uint32_t version;           // of the frames in the file
     struct report *first, *last;
     uint32_t count, unsafe;
     struct wire_out pending;  // frames of the next piece
@@ -70,6 +69,7 @@ enum { SPOOL_HEAD = 32, SPOOL_PIECE_HEAD = 8 };
 
 uint32_t spool_checksum(const char *bytes, size_t count);
 void spool_head_write(char head[SPOOL_HEAD], uint64_t server);
+bool spool_is_foreign(const char *bytes, size_t size);  // of another version of rota
 // Adds the reports in the bytes, and returns the length of all complete pieces. An incomplete piece
 // may follow. False: there is more, or it is invalid.
 bool spool_parse(struct spool *spool, const char *bytes, size_t size, size_t *whole);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum { MAGIC = 16 };
-static const char magics[][MAGIC] = {"rota spool 1\n", "rota spool 2\n"};
-_Static_assert(sizeof magics / MAGIC == WIRE_VERSION, "one for each version of frames");
+static const char magic[MAGIC] = "rota spool 2\n";
+_Static_assert(WIRE_VERSION == 2, "the version of the frames is in the head");
 
 // CRC-32C, bit by bit: reports are short, and a disk is slower than this.
 uint32_t spool_checksum(const char *bytes, size_t count)
@@ -19,18 +19,13 @@ uint32_t spool_checksum(const char *bytes, size_t count)
     return ~sum;
 }
 
-static void head_write(char head[SPOOL_HEAD], uint64_t server, uint32_t version)
+void spool_head_write(char head[SPOOL_HEAD], uint64_t server)
 {
     memset(head, 0, SPOOL_HEAD);
-    memcpy(head, magics[version - 1], MAGIC);
+    memcpy(head, magic, MAGIC);
     memcpy(head + MAGIC, &server, sizeof server);
     uint32_t sum = spool_checksum(head, SPOOL_HEAD - sizeof sum);
     memcpy(head + SPOOL_HEAD - sizeof sum, &sum, sizeof sum);
-}
-
-void spool_head_write(char head[SPOOL_HEAD], uint64_t server)
-{
-    head_write(head, server, WIRE_VERSION);
 }
 
 static bool head_read(struct spool *spool, const char *bytes, size_t size)
@@ -38,12 +33,18 @@ static bool head_read(struct spool *spool, const char *bytes, size_t size)
     char expected[SPOOL_HEAD];
     if (size < SPOOL_HEAD) return false;
     memcpy(&spool->server, bytes + MAGIC, sizeof spool->server);
-    for (spool->version = 1; spool->version <= WIRE_VERSION; spool->version++) {
-        head_write(expected, spool->server, spool->version);
-        if (memcmp(expected, bytes, SPOOL_HEAD) == 0) return true;
-    }
+    spool_head_write(expected, spool->server);
+    if (memcmp(expected, bytes, SPOOL_HEAD) == 0) return true;
     spool->server = 0;
     return false;
+}
+
+bool spool_is_foreign(const char *bytes, size_t size)
+{
+    uint32_t sum;
+    if (size < SPOOL_HEAD || memcmp(bytes, magic, MAGIC) == 0) return false;
+    memcpy(&sum, bytes + SPOOL_HEAD - sizeof sum, sizeof sum);
+    return sum == spool_checksum(bytes, SPOOL_HEAD - sizeof sum);
 }
 
 // Returns the length of the first piece with its head, or 0 if no piece is left.
@@ -82,7 +83,7 @@ static bool frame_take(struct spool *spool, const struct wire_message *message)
 
 static bool piece_take(struct spool *spool, const char *bytes, size_t size)
 {
-    struct wire_in in = {.version = spool->version};
+    struct wire_in in = {0};
     struct wire_message message;
     enum wire_result result = WIRE_NO_MEMORY;
     char *room = wire_in_room(&in, (uint32_t)size);

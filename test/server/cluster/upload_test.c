@@ -17,8 +17,7 @@ static void object_store_has(rota_object_id object)
 }
 
 // Whether the store is told to remove it within two hours, while the job that uses it exists: as an
-// upload (task 0), or as the output of a task. Clients may no longer upload an id of protocol 1; in
-// the core both are objects of the job.
+// upload (task 0), or as the output of a task. In the core both are objects of the job.
 static bool is_dropped(rota_object_id object, uint32_t task)
 {
     struct wire_message message;
@@ -46,12 +45,6 @@ static void an_upload_stays_as_long_as_its_job(void **state)
     assert_false(is_dropped(wire_upload((struct request_id){1, 7}, 1), 0));
 }
 
-static void so_does_one_of_protocol_1(void **state)
-{
-    (void)state;
-    assert_false(is_dropped((rota_object_id){1 ^ 7, 1}, 1));
-}
-
 static void a_copy_of_an_output_goes(void **state)
 {
     (void)state;
@@ -62,7 +55,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_upload_stays_as_long_as_its_job, begin, end),
-        cmocka_unit_test_setup_teardown(so_does_one_of_protocol_1, begin, end),
         cmocka_unit_test_setup_teardown(a_copy_of_an_output_goes, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,55 +122,26 @@ static void two_cannot_use_one_folder(void **state)
     spool_close(&second);
 }
 
-// ---- An older version ------------------------------------------------------------------------
+// ---- Another version -------------------------------------------------------------------------
 
-// In version 1 rows of files had no content: the last byte of a FINISHED with one output, as here.
-static void frames_make_old(struct wire_out *frames)
+static void a_file_of_another_version_is_refused(void **state)
 {
-    uint32_t to = 0, length;
-    for (uint32_t at = 0; at < frames->length; at += WIRE_HEAD + length) {
-        memcpy(&length, frames->bytes + at, sizeof length);
-        uint32_t shorter = length - 1;
-        memmove(frames->bytes + to, frames->bytes + at, WIRE_HEAD + shorter);
-        memcpy(frames->bytes + to, &shorter, sizeof shorter);
-        to += WIRE_HEAD + shorter;
-    }
-    frames->length = to;
-}
-
-static void old_file_write(const struct scene *scene, const struct wire_out *frames)
-{
+    struct scene *scene = *state;
+    add(&scene->spool, 1);
+    assert_int_equal(spool_sync(&scene->spool), SPOOL_SAFE);
+    spool_close(&scene->spool);
+    FILE *file = fopen(path_of(scene, "spool"), "r+");
+    assert_non_null(file);
     char head[SPOOL_HEAD];
-    uint32_t piece[2] = {frames->length, spool_checksum(frames->bytes, frames->length)};
     spool_head_write(head, SERVER);
     memcpy(head, "rota spool 1", 12);
     uint32_t sum = spool_checksum(head, SPOOL_HEAD - sizeof sum);
     memcpy(head + SPOOL_HEAD - sizeof sum, &sum, sizeof sum);
-    FILE *file = fopen(path_of(scene, "spool"), "w");
-    assert_non_null(file);
     assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
-    assert_int_equal(fwrite(piece, sizeof piece, 1, file), 1);
-    assert_int_equal(fwrite(frames->bytes, frames->length, 1, file), 1);
     assert_int_equal(fclose(file), 0);
-}
-
-static void reports_of_version_1_are_kept(void **state)
-{
-    struct scene *scene = *state;
-    struct wire_out frames = {0};
-    for (uint32_t task = 1; task <= 3; task++) add(&scene->spool, task);
-    wire_out_append(&frames, scene->spool.pending.bytes, scene->spool.pending.length);
-    frames_make_old(&frames);
-    spool_close(&scene->spool);
-    old_file_write(scene, &frames);
-    wire_out_release(&frames);
-    assert_true(spool_open(&scene->spool, scene->folder));
-    has_tasks(&scene->spool, 1, 3);
-    assert_int_equal(scene->spool.server, SERVER);
-    add(&scene->spool, 4);  // beside others of this version
-    assert_int_equal(spool_sync(&scene->spool), SPOOL_SAFE);
-    reopen(scene);
-    has_tasks(&scene->spool, 1, 4);
+    assert_false(spool_open(&scene->spool, scene->folder));
+    assert_non_null(strstr(scene->spool.error, "is of another version of rota"));
+    assert_int_equal(access(path_of(scene, "spool"), F_OK), 0);
 }
 
 // ---- Damage --------------------------------------------------------------------------------
@@ -400,7 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_synced_is_there_again),
         TEST(what_was_recorded_is_gone),
-        TEST(reports_of_version_1_are_kept),
+        TEST(a_file_of_another_version_is_refused),
         TEST(two_cannot_use_one_folder),
         TEST(a_piece_that_was_cut_off_is_dropped),
         TEST(a_byte_that_has_changed_is_found),
