@@ -149,8 +149,7 @@ static const struct option_row rows[]
      .at = offsetof(struct round, path)},
     {0, "once", "", "stage what is due now, and end", OPTION_FLAG,
      .at = offsetof(struct round, once)},
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
-     .at = offsetof(struct round, json)},
+    JSON_LINES_ROW(struct round),
     {0, "pretend", "", "for tests: execute nothing; a command succeeds at once, `exit N` fails "
      "with status N, `sleep N` takes N seconds", OPTION_FLAG,
      .at = offsetof(struct round, pretends)},

@@ -29,7 +29,7 @@ static const char *kind_of(const struct command *command)
                                         [ARGUMENT_TASK] = "task",
                                         [ARGUMENT_DATABASE] = "database",
                                         [ARGUMENT_NAME] = "name", [ARGUMENT_VERB] = "words"};
-    return kinds[command->argument];
+    return kinds[command->argument.kind];
 }
 
 // A shell completes the first word of a name such as "worker drain".
@@ -146,10 +146,7 @@ const struct command completion_command = {
     .name = "completion",
     .summary = "print a completion script for bash, zsh or fish",
     .group = GROUP_OTHER,
-    .argument = ARGUMENT_VERB,
-    .argument_name = "SHELL",
-    .arguments_least = 1,
-    .arguments_most = 1,
+    .argument = {ARGUMENT_VERB, "SHELL", 1, 1},
     .run = completion,
     .options = rows,
     .verbs = "bash zsh fish",

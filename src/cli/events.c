@@ -229,8 +229,7 @@ static const struct option_row rows[] = {
      .needs = "a worker of at most 290 letters"},
     {0, "kind", "KIND,...", "only events of these kinds: task, job, worker, or states such as "
      "RUNNING or FAILED", OPTION_OTHER, .at = EVENTS_KIND, .needs = "kinds with commas between"},
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
-     .at = offsetof(struct events, json)},
+    JSON_LINES_ROW(struct events),
     CONNECT_ROWS(struct events),
     OPTION_ROWS_END};
 

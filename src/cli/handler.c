@@ -101,23 +101,14 @@ static int handler_finish(struct handler *handler, int status)
 
 // ---- The commands ------------------------------------------------------------------------------
 
-static int deliver_run(const struct command *command, int count, char **words)
+static int end_run(const struct command *command, int count, char **words)
 {
     struct handler handler;
+    bool delivers = command == &deliver_command;
     int status = handler_begin(&handler, command, count, words);
     if (status < 0)
-        status = client_deliver(&handler.reach.client, &handler.end, ROTA_NEVER)
-                     ? handler_failed(&handler.reach)
-                     : 0;
-    return handler_finish(&handler, status);
-}
-
-static int fail_run(const struct command *command, int count, char **words)
-{
-    struct handler handler;
-    int status = handler_begin(&handler, command, count, words);
-    if (status < 0)
-        status = client_fail(&handler.reach.client, &handler.end, ROTA_NEVER)
+        status = (delivers ? client_deliver : client_fail)(&handler.reach.client, &handler.end,
+                                                           ROTA_NEVER)
                      ? handler_failed(&handler.reach)
                      : 0;
     return handler_finish(&handler, status);
@@ -172,8 +163,8 @@ static const struct option_row renew_rows[] = {
     OPTION_ROWS_END};
 
 #define PAGE_END                                                                                   \
-    .group = GROUP_EXTERNAL, .argument = ARGUMENT_NAME, .argument_name = "TASK",                   \
-    .arguments_most = 2, .usage = "[OPTION...] [TASK TOKEN]\n",                                    \
+    .group = GROUP_EXTERNAL, .argument = {ARGUMENT_NAME, "TASK", 0, 2},                            \
+    .usage = "[OPTION...] [TASK TOKEN]\n",                                                         \
     .text = "TASK and TOKEN are those of rota fetch; the defaults are $ROTA_TASK and "             \
             "$ROTA_TOKEN. A key for HOST:PORT must be that of a worker or an admin.\n",            \
     .exits = "0\tdone\n2\tan option is wrong, or the task does not exist\n"                        \
@@ -183,7 +174,7 @@ static const struct option_row renew_rows[] = {
 const struct command deliver_command = {
     .name = "deliver",
     .summary = "report that a fetched task succeeded",
-    .run = deliver_run,
+    .run = end_run,
     .options = deliver_rows,
     .examples = "rota deliver 7.3 1700000000000001\ttask 3 of job 7 succeeded\n",
     PAGE_END,
@@ -192,7 +183,7 @@ const struct command deliver_command = {
 const struct command fail_command = {
     .name = "fail",
     .summary = "report that a fetched task failed, or give it back",
-    .run = fail_run,
+    .run = end_run,
     .options = fail_rows,
     .examples = "rota fail 7.3 1700000000000001\ttask 3 of job 7 failed\n"
                 "rota fail --again 7.3 1700000000000001\tgive it back\n",

@@ -196,14 +196,7 @@ static int lanes_show(struct asker *asker)
 
 static int lanes(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status) status = lanes_show(&asker);
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, lanes_show);
 }
 
 static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
@@ -211,17 +204,10 @@ static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
 const struct command lanes_command = {
     .name = "lanes",
     .summary = "list the lanes with their running and waiting tasks",
-    .group = GROUP_INSPECT,
-    .query = QUERY_PLAIN,
-    .argument = ARGUMENT_FILE,
-    .argument_name = "FILE",
-    .arguments_most = 1,
+    JOB_QUERY,
     .run = lanes,
-    .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE]\n",
     .text = "Waiting tasks are listed in the order in which they enter the lane.\n",
     .examples = "rota lanes\tlist the lanes of the last job of this folder\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = JOB_EXITS,
 };

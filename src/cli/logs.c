@@ -211,22 +211,16 @@ static const struct option_row rows[] = {
 const struct command logs_command = {
     .name = "logs",
     .summary = "print the output of a task",
-    .group = GROUP_INSPECT,
+    TASK_ARGUMENTS,
     .is_everyday = true,
-    .argument = ARGUMENT_TASK,
-    .argument_name = "TASK",
-    .arguments_least = 1,
-    .arguments_most = ARGUMENTS_ANY,
     .run = logs,
     .remote = remote_logs,
     .options = rows,
-    .usage = "[OPTION...] [FILE] TASK...\n",
     .text
     = "A task is given by its name or its number, such as 7.3. With --server only one task can "
       "be given, by its number. In JSON, each object has `task`, `attempt` and `text`.\n",
     .examples = "rota logs compile\tprint the output of the last attempt\n"
                 "rota logs -f compile\tprint new output until the task ends\n"
                 "rota logs --attempt 1 compile\tprint the output of the first attempt\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
-             "4\tthe server cannot be reached\n70\ta log cannot be read\n",
+    .exits = TASK_EXITS "70\ta log cannot be read\n",
 };

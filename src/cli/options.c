@@ -255,11 +255,11 @@ static bool value_store(const struct option_walk *walk, void *values, option_fn 
 
 static int arguments_check(const struct command *command, const struct arguments *arguments)
 {
-    if (arguments->count > command->arguments_most)
+    if (arguments->count > command->argument.most)
         return command_wrong(command, "unexpected argument '%s'",
-                             arguments->items[command->arguments_most]);
-    if (arguments->count < command->arguments_least)
-        return command_wrong(command, "missing argument %s", command->argument_name);
+                             arguments->items[command->argument.most]);
+    if (arguments->count < command->argument.least)
+        return command_wrong(command, "missing argument %s", command->argument.name);
     return -1;
 }
 

@@ -39,6 +39,9 @@ struct option_row {
     bool in_query;       // may be part of a query that is sent to a server
 };
 
+// --json of a command whose options are a structure with a `json`.
+#define JSON_LINES_ROW(type)                                                                       \
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG, .at = offsetof(type, json)}
 #define OPTION_ROWS_END {.name = ""}
 
 // ---- Commands ----------------------------------------------------------------------------------
@@ -60,15 +63,19 @@ enum query_kind { QUERY_NONE, QUERY_PLAIN, QUERY_TASKS };  // QUERY_TASKS: argum
 
 enum { ARGUMENTS_ANY = UINT16_MAX };
 
+struct argument_rule {
+    enum argument_kind kind;
+    char name[28];         // for messages
+    uint16_t least, most;  // how many there are
+};
+
 struct command {
     char name[16];
     char summary[80];
     enum command_group group;
     bool is_everyday;           // `rota help` lists it
     enum query_kind query;      // whether a server answers it
-    enum argument_kind argument;
-    char argument_name[28];     // for messages
-    uint16_t arguments_least, arguments_most;
+    struct argument_rule argument;
     command_fn *run;
     command_fn *remote;         // runs instead when --server is given; null: `run` does
     const struct option_row *options;

@@ -36,51 +36,31 @@ static int rest_tell(struct rest *rest)
                       client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);
 }
 
-static int rest_run(struct rest *rest, enum wire_rest_how how, const struct command *command,
-                    int count, char **words)
+static enum wire_rest_how how_of(const struct command *command)
 {
+    if (command == &pause_command) return WIRE_PAUSE;
+    if (command == &resume_command) return WIRE_RESUME;
+    return command == &worker_drain_command ? WIRE_DRAIN_AND_QUIT : WIRE_FORGET;
+}
+
+static int rest_run(const struct command *command, int count, char **words)
+{
+    struct rest rest = {.message.kind = WIRE_REST_MESSAGE};
     struct arguments arguments;
-    rest->message.kind = WIRE_REST_MESSAGE;
-    rest->message.rest.how = how;
-    reach_init(&rest->reach, command->name);
-    int status = options_read(command, rest, NULL, &arguments, count, words);
+    bool names_part = command->verbs;
+    rest.message.rest.how = how_of(command);
+    reach_init(&rest.reach, command->name);
+    int status = options_read(command, &rest, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    bool names_part = !rest->message.rest.part;
-    if (names_part) {
-        status = part_read(rest, command, arguments.items[0]);
-        if (status >= 0) return status;
-        if (arguments.count < 2) return command_wrong(command, "missing argument NAME");
-    }
-    rest->name = arguments.items[names_part];
-    if (rest->message.rest.part == WIRE_PART_WORKER) rest->reach.role = WIRE_ADMIN;
-    status = reach_open(&rest->reach);
-    if (!status) status = rest_tell(rest);
-    reach_close(&rest->reach);
+    status = part_read(&rest, command, names_part ? arguments.items[0] : "worker");
+    if (status >= 0) return status;
+    if (names_part && arguments.count < 2) return command_wrong(command, "missing argument NAME");
+    rest.name = arguments.items[names_part];
+    if (rest.message.rest.part == WIRE_PART_WORKER) rest.reach.role = WIRE_ADMIN;
+    status = reach_open(&rest.reach);
+    if (!status) status = rest_tell(&rest);
+    reach_close(&rest.reach);
     return status;
-}
-
-static int pause_run(const struct command *command, int count, char **words)
-{
-    struct rest rest = {.name = NULL};
-    return rest_run(&rest, WIRE_PAUSE, command, count, words);
-}
-
-static int resume_run(const struct command *command, int count, char **words)
-{
-    struct rest rest = {.name = NULL};
-    return rest_run(&rest, WIRE_RESUME, command, count, words);
-}
-
-static int drain_run(const struct command *command, int count, char **words)
-{
-    struct rest rest = {.message.rest.part = WIRE_PART_WORKER};
-    return rest_run(&rest, WIRE_DRAIN_AND_QUIT, command, count, words);
-}
-
-static int forget_run(const struct command *command, int count, char **words)
-{
-    struct rest rest = {.message.rest.part = WIRE_PART_WORKER};
-    return rest_run(&rest, WIRE_FORGET, command, count, words);
 }
 
 static const struct option_row rows[] = {CONNECT_ROWS(struct rest), OPTION_ROWS_END};
@@ -95,11 +75,8 @@ const struct command pause_command = {
     .name = "pause",
     .summary = "pause a lane, a worker or a job of a server",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_VERB,
-    .argument_name = "lane, worker or job",
-    .arguments_least = 1,
-    .arguments_most = 2,
-    .run = pause_run,
+    .argument = {ARGUMENT_VERB, "lane, worker or job", 1, 2},
+    .run = rest_run,
     .options = rows,
     .verbs = verbs,
     .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
@@ -114,11 +91,8 @@ const struct command resume_command = {
     .name = "resume",
     .summary = "resume a paused lane, worker or job",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_VERB,
-    .argument_name = "lane, worker or job",
-    .arguments_least = 1,
-    .arguments_most = 2,
-    .run = resume_run,
+    .argument = {ARGUMENT_VERB, "lane, worker or job", 1, 2},
+    .run = rest_run,
     .options = rows,
     .verbs = verbs,
     .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
@@ -130,11 +104,8 @@ const struct command worker_drain_command = {
     .name = "worker drain",
     .summary = "end a worker when its running tasks have ended",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_NAME,
-    .argument_name = "NAME",
-    .arguments_least = 1,
-    .arguments_most = 1,
-    .run = drain_run,
+    .argument = {ARGUMENT_NAME, "NAME", 1, 1},
+    .run = rest_run,
     .options = rows,
     .usage = "[OPTION...] NAME\n",
     .text
@@ -148,11 +119,8 @@ const struct command worker_forget_command = {
     .name = "worker forget",
     .summary = "let another key use the name of a worker",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_NAME,
-    .argument_name = "NAME",
-    .arguments_least = 1,
-    .arguments_most = 1,
-    .run = forget_run,
+    .argument = {ARGUMENT_NAME, "NAME", 1, 1},
+    .run = rest_run,
     .options = rows,
     .usage = "[OPTION...] NAME\n",
     .text = "A server binds the name of a worker to its first key. The key of this command must be "

@@ -104,18 +104,17 @@ static void table_show(const struct asker *asker)
     counts_print(asker);
 }
 
+static int tasks_show(struct asker *asker)
+{
+    if (!asker->json) table_show(asker);
+    for (uint32_t i = 0; asker->json && i < asker->ask.task_count; i++)
+        if (asker->all || !is_quiet(&asker->ask.tasks[i])) json_print(asker, i);
+    return 0;
+}
+
 static int ps(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status && !asker.json) table_show(&asker);
-        for (uint32_t i = 0; !status && asker.json && i < asker.ask.task_count; i++)
-            if (asker.all || !is_quiet(&asker.ask.tasks[i])) json_print(&asker, i);
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, tasks_show);
 }
 
 static const struct option_row rows[] = {
@@ -127,22 +126,15 @@ static const struct option_row rows[] = {
 const struct command ps_command = {
     .name = "ps",
     .summary = "list the tasks that run, wait or failed",
-    .group = GROUP_INSPECT,
+    JOB_QUERY,
     .is_everyday = true,
-    .query = QUERY_PLAIN,
-    .argument = ARGUMENT_FILE,
-    .argument_name = "FILE",
-    .arguments_most = 1,
     .run = ps,
-    .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE]\n",
     .text
     = "Shows the last job of this folder, or of the folder of the job file FILE. In JSON, times "
       "are microseconds since 1970, and `paused` tells whether the job is paused.\n",
     .examples = "rota ps\tlist what runs, waits or failed\n"
                 "rota ps -a build.yaml\tlist all tasks of this job file\n"
                 "rota ps --server host:7450 --job 7 --key client.key\task a server\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = JOB_EXITS,
 };

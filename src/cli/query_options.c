@@ -42,7 +42,7 @@ static bool is_job_file(const char *word)
 // An argument that is a job file selects the database next to it; the others are tasks.
 static int arguments_sort(struct asker *asker)
 {
-    bool takes_tasks = asker->command->argument == ARGUMENT_TASK;
+    bool takes_tasks = asker->command->argument.kind == ARGUMENT_TASK;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < asker->name_count; i++) {
         char *word = asker->names[i];
@@ -55,7 +55,7 @@ static int arguments_sort(struct asker *asker)
     asker->name_count = kept;
     if (!takes_tasks && kept)
         return command_wrong(asker->command, "unexpected argument '%s'", asker->names[0]);
-    if (kept < asker->command->arguments_least)
+    if (kept < asker->command->argument.least)
         return command_wrong(asker->command, "missing argument TASK");
     return -1;
 }
@@ -169,6 +169,19 @@ void asker_close(struct asker *asker)
     free(asker->path);
     free(asker->folder);
     *asker = (struct asker){0};
+}
+
+int asker_run(const struct command *command, int count, char **words,
+              int (*show)(struct asker *asker))
+{
+    struct asker asker;
+    int status = asker_open(&asker, command, count, words);
+    if (status < 0) {
+        status = asker_load(&asker);
+        if (!status) status = show(&asker);
+    }
+    asker_close(&asker);
+    return status;
 }
 
 struct rota *asker_core(struct asker *asker, int *status)

@@ -40,12 +40,30 @@ struct asker {
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
      .at = offsetof(struct asker, key), .preset = "$ROTA_KEY"}
 
+// Commands about a job, and about tasks of a job: what their rows in the table share.
+#define JOB_QUERY                                                                                  \
+    .group = GROUP_INSPECT, .query = QUERY_PLAIN, .argument = {ARGUMENT_FILE, "FILE", 0, 1},       \
+    .remote = remote_query, .usage = "[OPTION...] [FILE]\n"
+#define JOB_EXITS                                                                                  \
+    "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"                      \
+    "4\tthe server cannot be reached\n"
+#define TASK_ARGUMENTS                                                                             \
+    .group = GROUP_INSPECT, .argument = {ARGUMENT_TASK, "TASK", 1, ARGUMENTS_ANY},                 \
+    .usage = "[OPTION...] [FILE] TASK...\n"
+#define TASK_EXITS                                                                                 \
+    "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"                \
+    "4\tthe server cannot be reached\n"
+
 // Parses the words. Returns -1 or the exit status. Close it in either case.
 int asker_open(struct asker *asker, const struct command *command, int count, char **words);
 // Opens the database and the job. Returns the exit status; prints why it is not 0.
 int asker_load(struct asker *asker);
 void asker_unload(struct asker *asker);  // before the next asker_load()
 void asker_close(struct asker *asker);
+// Runs a command that shows a job: parses the words, opens the job, and calls `show` for the
+// exit status.
+int asker_run(const struct command *command, int count, char **words,
+              int (*show)(struct asker *asker));
 // The scheduler's state. Null: `status` is set, and the reason was printed.
 struct rota *asker_core(struct asker *asker, int *status);
 // Finds a task; prints an error with the nearest name if there is no such task.

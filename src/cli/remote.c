@@ -238,7 +238,7 @@ int remote_change(const struct command *command, int count, char **words)
     if (status >= 0) return status;
     if (remote.has_options)
         return command_wrong(command, "only options --server and --key can be used with --server");
-    if (!remote.count) return command_wrong(command, "missing argument %s", command->argument_name);
+    if (!remote.count) return command_wrong(command, "missing argument %s", command->argument.name);
     status = reach_open(&remote.reach);
     for (uint32_t i = 0; i < remote.count && !status; i++)
         status = change(&remote, remote.words[i]);
@@ -252,10 +252,7 @@ const struct command close_command = {
     .name = "close",
     .summary = "remove a job from a server",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_NAME,
-    .argument_name = "JOB",
-    .arguments_least = 1,
-    .arguments_most = ARGUMENTS_ANY,
+    .argument = {ARGUMENT_NAME, "JOB", 1, ARGUMENTS_ANY},
     .run = remote_change,
     .options = close_rows,
     .usage = "[OPTION...] JOB...\n",

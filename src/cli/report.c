@@ -176,14 +176,7 @@ static int report_write(struct asker *asker)
 
 static int report(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status) status = report_write(&asker);
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, report_write);
 }
 
 static const struct option_row rows[] = {
@@ -195,21 +188,14 @@ static const struct option_row rows[] = {
 const struct command report_command = {
     .name = "report",
     .summary = "write a web page about a job",
-    .group = GROUP_INSPECT,
+    JOB_QUERY,
     .is_everyday = true,
-    .query = QUERY_PLAIN,
-    .argument = ARGUMENT_FILE,
-    .argument_name = "FILE",
-    .arguments_most = 1,
     .run = report,
-    .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE]\n",
     .text
     = "The page has a chart, the critical path, the lanes and the tasks, and needs no network. "
       "With --json, the data of the page is written instead.\n",
     .examples = "rota report\twrite rota-report.html about the last job\n"
                 "rota report -o build.html build.yaml\twrite about this job file\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
-             "4\tthe server cannot be reached\n70\tthe file cannot be written\n",
+    .exits = JOB_EXITS "70\tthe file cannot be written\n",
 };

@@ -141,30 +141,23 @@ static const struct option_row retry_rows[] = {ASKER_ROWS, OPTION_ROWS_END};
 static const struct option_row cancel_rows[] = {
     {0, "job", "N", "cancel all tasks of this job", OPTION_OTHER, .value_optional = true,
      .preset = "the last one", .needs = "the number of a job"},
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
-     .at = offsetof(struct asker, json)},
+    JSON_LINES_ROW(struct asker),
     ASKER_DATABASE_ROWS,
     OPTION_ROWS_END};
 
 const struct command retry_command = {
     .name = "retry",
     .summary = "run a failed or cancelled task again",
-    .group = GROUP_INSPECT,
+    TASK_ARGUMENTS,
     .is_everyday = true,
-    .argument = ARGUMENT_TASK,
-    .argument_name = "TASK",
-    .arguments_least = 1,
-    .arguments_most = ARGUMENTS_ANY,
     .run = retry,
     .remote = remote_change,
     .options = retry_rows,
-    .usage = "[OPTION...] [FILE] TASK...\n",
     .text = "A rota run that is running starts the task at once; otherwise the next one does. With "
             "--server a task is given by its number, such as 7.3.\n",
     .examples = "rota retry compile\trun `compile` again\n"
                 "rota retry --server host:7450 --key client.key 7.3\ttell a server\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = TASK_EXITS,
 };
 
 const struct command cancel_command = {
@@ -172,9 +165,7 @@ const struct command cancel_command = {
     .summary = "stop a task, or a whole job",
     .group = GROUP_INSPECT,
     .is_everyday = true,
-    .argument = ARGUMENT_TASK,
-    .argument_name = "TASK",
-    .arguments_most = ARGUMENTS_ANY,
+    .argument = {ARGUMENT_TASK, "TASK", 0, ARGUMENTS_ANY},
     .run = cancel,
     .remote = remote_change,
     .options = cancel_rows,
@@ -186,6 +177,5 @@ const struct command cancel_command = {
     .examples = "rota cancel compile\tstop one task\n"
                 "rota cancel --job\tstop all tasks of the last job\n"
                 "rota cancel --server host:7450 --key client.key 7\tstop job 7 of a server\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = TASK_EXITS,
 };

@@ -231,23 +231,21 @@ static void json_print(const struct asker *asker, uint32_t at)
     json_line(&json);
 }
 
+static int tasks_show(struct asker *asker)
+{
+    for (uint32_t i = 0, at; i < asker->name_count; i++) {
+        if (!asker_find(asker, asker->names[i], &at)) return 2;
+        if (asker->json)
+            json_print(asker, at);
+        else
+            task_print(asker, at);
+    }
+    return 0;
+}
+
 static int show(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        for (uint32_t i = 0, at; !status && i < asker.name_count; i++) {
-            if (!asker_find(&asker, asker.names[i], &at))
-                status = 2;
-            else if (asker.json)
-                json_print(&asker, at);
-            else
-                task_print(&asker, at);
-        }
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, tasks_show);
 }
 
 static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
@@ -255,19 +253,13 @@ static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
 const struct command show_command = {
     .name = "show",
     .summary = "show everything about a task",
-    .group = GROUP_INSPECT,
+    TASK_ARGUMENTS,
     .query = QUERY_TASKS,
-    .argument = ARGUMENT_TASK,
-    .argument_name = "TASK",
-    .arguments_least = 1,
-    .arguments_most = ARGUMENTS_ANY,
     .run = show,
     .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE] TASK...\n",
     .text = "A task is given by its name or its number, such as 7.3 for task 3 of job 7.\n",
     .examples = "rota show compile\tshow the task `compile` of the last job\n"
                 "rota show 7.3\tshow task 3 of job 7\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = TASK_EXITS,
 };

@@ -2,6 +2,7 @@
 #include "cli/simulate.h"
 #include "os/os.h"
 #include "os/json.h"
+#include "os/print.h"
 
 #include <errno.h>
 #include <stdlib.h>

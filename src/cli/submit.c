@@ -318,8 +318,7 @@ static const struct option_row rows[]
      .at = offsetof(struct submit_options, policy), .preset = "as the job file says"},
     {0, "shared", "", "send no files: the workers see them under the same paths", OPTION_FLAG,
      .at = offsetof(struct submit_options, shared)},
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
-     .at = offsetof(struct submit_options, json)},
+    JSON_LINES_ROW(struct submit_options),
     CONNECT_ROWS(struct submit_options),
     OPTION_ROWS_END};
 
@@ -328,10 +327,7 @@ const struct command submit_command = {
     .summary = "submit a job file to a server",
     .group = GROUP_CLUSTER,
     .is_everyday = true,
-    .argument = ARGUMENT_FILE,
-    .argument_name = "FILE",
-    .arguments_least = 1,
-    .arguments_most = 1,
+    .argument = {ARGUMENT_FILE, "FILE", 1, 1},
     .run = submit,
     .options = rows,
     .usage = "[OPTION...] FILE\n",

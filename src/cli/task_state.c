@@ -65,8 +65,8 @@ static const struct option_row rows[] = {
 
 #define STATE_COMMAND(verb, what, example)                                                         \
     const struct command verb##_command = {                                                        \
-        .name = #verb, .summary = what, .group = GROUP_CALENDAR, .argument = ARGUMENT_NAME,        \
-        .argument_name = "NAME", .arguments_least = 1, .arguments_most = 1, .run = state_run,      \
+        .name = #verb, .summary = what, .group = GROUP_CALENDAR,                                   \
+        .argument = {ARGUMENT_NAME, "NAME", 1, 1}, .run = state_run,                               \
         .remote = remote_change, .options = rows,                                                  \
         .usage = "NAME --db DATABASE\nJOB.TASK... --server ADDRESS [--key FILE]\n",                \
         .examples = "rota " #verb " backup --db state.db\t" example "\n",                          \

@@ -146,14 +146,7 @@ static int trace_write(struct asker *asker)
 
 static int trace(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status) status = trace_write(&asker);
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, trace_write);
 }
 
 static const struct option_row rows[] = {
@@ -165,20 +158,13 @@ static const struct option_row rows[] = {
 const struct command trace_command = {
     .name = "trace",
     .summary = "export all attempts as a trace for Perfetto or Chrome",
-    .group = GROUP_INSPECT,
-    .query = QUERY_PLAIN,
-    .argument = ARGUMENT_FILE,
-    .argument_name = "FILE",
-    .arguments_most = 1,
+    JOB_QUERY,
     .run = trace,
-    .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE]\n",
     .text
     = "Attempts that ran at the same time are on different lines; arrows lead from a task to its "
       "dependents. The output is always JSON.\n",
     .examples = "rota trace -o build.json\twrite a file to open in ui.perfetto.dev or "
                 "chrome://tracing\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
-             "4\tthe server cannot be reached\n70\tthe file cannot be written\n",
+    .exits = JOB_EXITS "70\tthe file cannot be written\n",
 };

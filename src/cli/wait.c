@@ -227,8 +227,7 @@ static int wait_run(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {
     {0, "any", "", "wait for the first of the IDs, not for all", OPTION_FLAG,
      .at = offsetof(struct watcher, any)},
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
-     .at = offsetof(struct watcher, json)},
+    JSON_LINES_ROW(struct watcher),
     CONNECT_ROWS(struct watcher),
     OPTION_ROWS_END};
 
@@ -236,9 +235,7 @@ const struct command wait_command = {
     .name = "wait",
     .summary = "wait until jobs or tasks of a server end",
     .group = GROUP_CLUSTER,
-    .argument = ARGUMENT_NAME,
-    .argument_name = "ID",
-    .arguments_most = ARGUMENTS_ANY,
+    .argument = {ARGUMENT_NAME, "ID", 0, ARGUMENTS_ANY},
     .run = wait_run,
     .options = rows,
     .usage = "[OPTION...] ID...\n",

@@ -437,17 +437,17 @@ static int task_explain(struct asker *asker, const char *name)
     return 0;
 }
 
+static int tasks_explain(struct asker *asker)
+{
+    int status = 0;
+    for (uint32_t i = 0; !status && i < asker->name_count; i++)
+        status = task_explain(asker, asker->names[i]);
+    return status;
+}
+
 static int why(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        for (uint32_t i = 0; !status && i < asker.name_count; i++)
-            status = task_explain(&asker, asker.names[i]);
-    }
-    asker_close(&asker);
-    return status;
+    return asker_run(command, count, words, tasks_explain);
 }
 
 static const struct option_row rows[] = {
@@ -461,18 +461,12 @@ static const struct option_row rows[] = {
 const struct command why_command = {
     .name = "why",
     .summary = "explain what keeps a task from running",
-    .group = GROUP_INSPECT,
+    TASK_ARGUMENTS,
     .is_everyday = true,
     .query = QUERY_TASKS,
-    .argument = ARGUMENT_TASK,
-    .argument_name = "TASK",
-    .arguments_least = 1,
-    .arguments_most = ARGUMENTS_ANY,
     .run = why,
     .remote = remote_query,
     .options = rows,
-    .usage = "[OPTION...] [FILE] TASK...\n",
     .examples = "rota why link\texplain what `link` waits for, and what that task waits for\n",
-    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
-             "4\tthe server cannot be reached\n",
+    .exits = TASK_EXITS,
 };

@@ -406,7 +406,7 @@ const struct command worker_command = {
     .summary = "run tasks for a server on this machine",
     .group = GROUP_CLUSTER,
     .is_everyday = true,
-    .argument = ARGUMENT_VERB,
+    .argument = {.kind = ARGUMENT_VERB},
     .run = worker,
     .options = rows,
     .verbs = "drain forget",
