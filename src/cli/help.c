@@ -152,7 +152,7 @@ void help_overview(FILE *out)
           "'rota help all' lists all commands, 'rota help COMMAND' describes one.\n", out);
 }
 
-void help_all(FILE *out)
+static void help_all(FILE *out)
 {
     const struct command *command;
     fprintf(out, "%s\n", overview);
@@ -224,7 +224,7 @@ static void manual_option(FILE *out, const struct option_row *row)
     roff_line(out, text);
 }
 
-void manual_print(const struct command *command, FILE *out)
+static void manual_print(const struct command *command, FILE *out)
 {
     struct line line;
     manual_begin(out, command->name, command->summary);
@@ -250,7 +250,7 @@ void manual_print(const struct command *command, FILE *out)
     fputs(".SH SEE ALSO\n.BR rota (1)\n", out);
 }
 
-void manual_overview(FILE *out)
+static void manual_overview(FILE *out)
 {
     const struct command *command;
     manual_begin(out, "", overview + strlen("rota - "));

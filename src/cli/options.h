@@ -137,8 +137,5 @@ bool seconds_read(const char *text, rota_time *time);  // "2.5"
 
 void help_print(const struct command *command, FILE *out);
 void help_overview(FILE *out);
-void help_all(FILE *out);
-void manual_print(const struct command *command, FILE *out);
-void manual_overview(FILE *out);
 
 extern const struct option_row option_help;  // -h, --help: every command has it

@@ -56,7 +56,7 @@ static void check_key(const struct rota *rota, task_row row)
     if (task->state == ROTA_TASK_SHARED) assert(runner == extra->leader && runner != row);
 }
 
-void task_check(const struct rota *rota, task_row row)
+static void task_check(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
     assert(task->batch && task->profile);
@@ -87,7 +87,7 @@ static void check_lane_members(const struct rota *rota, lane_row at, int32_t *co
     }
 }
 
-void lane_check(const struct rota *rota, lane_row row)
+static void lane_check(const struct rota *rota, lane_row row)
 {
     const struct lane *lane = LANE(rota, row);
     int32_t counter = 0;
@@ -112,7 +112,7 @@ void lane_check(const struct rota *rota, lane_row row)
 }
 
 // I-7: the room taken on a worker is the sum of its attempts.
-void worker_check(const struct rota *rota, worker_row row)
+static void worker_check(const struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
     uint64_t cores = 0, memory = 0;
@@ -134,7 +134,7 @@ void worker_check(const struct rota *rota, worker_row row)
 }
 
 // I-3, I-9: consumers have seen the current state of the object; no task needs a removed object.
-void object_check(const struct rota *rota, object_row row)
+static void object_check(const struct rota *rota, object_row row)
 {
     const struct object *object = OBJECT(rota, row);
     uint32_t located = 0, need = 0;

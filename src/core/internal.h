@@ -76,7 +76,6 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)
     return EXTRA(rota, rota->task[row].extra);
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
-void task_check(const struct rota *rota, task_row row);
 
 // ---- graph.c: dependencies between tasks ----------------------------------------------------
 
@@ -167,7 +166,6 @@ bool lane_admits_now(const struct rota *rota, task_row row);  // with an empty q
 void lane_enter(struct rota *rota, task_row row);
 void lane_restore_offered(struct rota *rota, task_row row);
 void lane_restore_placing(struct rota *rota);
-void lane_check(const struct rota *rota, lane_row row);
 
 // ---- place.c: placement; place_claim.c, place_pull.c, place_plan.c --------------------------
 
@@ -179,7 +177,6 @@ bool place_has_room(const struct worker *worker, const struct profile *profile);
 bool place_unschedulable(const struct rota *rota, task_row row);
 bool place_reserve(struct rota *rota, task_row row);  // reserves memory for handing it out
 
-profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
 profile_row profile_get(struct rota *rota, const struct wants *wants);  // memory must be reserved
 void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more tasks use it
@@ -206,7 +203,6 @@ void pull_worker_gone(struct rota *rota, worker_row row);
 void pull_turn(struct rota *rota);
 bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since);
 bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint32_t kind);
-bool pull_own_located(const struct rota *rota, task_row row);
 rota_time pull_due(const struct rota *rota, task_row row);  // when its phase ends
 
 void plan_news(struct rota *rota, uint32_t strength);  // strength 1: update, 2: submission
@@ -227,7 +223,6 @@ void worker_refund(struct rota *rota, worker_row row, task_row task);
 void worker_settle_overbooked(struct rota *rota, worker_row row);
 void worker_unsettle(struct rota *rota, worker_row row);  // done before the end of the step
 void workers_settle(struct rota *rota);
-void worker_check(const struct rota *rota, worker_row row);
 
 bool room_reserve(struct rota *rota, uint32_t workers);
 void room_update(struct rota *rota, worker_row row);
@@ -257,7 +252,6 @@ void outcome_unready(struct rota *rota, task_row row);
 bool outcome_continues(const struct rota *rota, task_row row);
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
                     int32_t status);
-void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
 void outcome_cancel(struct rota *rota, task_row row);
 void outcome_discard(struct rota *rota, task_row row);   // a writer of its input streams failed
 void outcome_withdraw(struct rota *rota, task_row row);  // removes it from every queue

@@ -21,7 +21,6 @@ bool object_holds_inputs(enum rota_task_state state);
 // by a task that may run now
 bool object_is_wanted(const struct rota *rota, const struct object *object);
 void object_drop_unused_artifact(struct rota *rota, object_row row);
-void object_check(const struct rota *rota, object_row row);
 
 // object_hash.c
 void content_note(struct rota *rota, task_row row, worker_row worker,

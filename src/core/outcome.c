@@ -123,7 +123,8 @@ static void purge_outputs(struct rota *rota, task_row row)
 }
 
 // The task holds nothing any more. The success of a result made again is not reported.
-void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome)
+static void outcome_end(struct rota *rota, task_row row, enum task_cause cause,
+                        enum rota_outcome outcome)
 {
     struct task *task = &rota->task[row];
     bool again = task->flags & TASK_AGAIN && cause == CAUSE_SUCCEEDED;

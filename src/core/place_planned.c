@@ -191,7 +191,7 @@ void bound_turn(struct rota *rota)
 
 // ---- A plan arrives -------------------------------------------------------------------------
 
-bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
+static bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
 {
     const struct task *task = &rota->task[row];
     if (task->state != ROTA_TASK_ASSIGNED || !task->worker || task->flags & TASK_HAS_LANE)

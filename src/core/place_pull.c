@@ -60,7 +60,7 @@ static bool is_located(const struct rota *rota, const struct object *object)
     return false;
 }
 
-bool pull_own_located(const struct rota *rota, task_row row)
+static bool pull_own_located(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < object_count(extra, NEAR); i++)

@@ -22,6 +22,5 @@ bool bound_add(struct rota *rota, task_row row);     // false: it is not bound
 bool bound_remove(struct rota *rota, task_row row);  // false: it was not due
 void bound_object_made(struct rota *rota, object_row row);
 void bound_object_gone(struct rota *rota, object_row row);
-bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to);
 void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order);
 void bound_turn(struct rota *rota);

@@ -8,7 +8,7 @@ static uint64_t hash_of(const struct wants *wants)
     return hash_mix(hash, (uint64_t)wants->policy << 16 | (uint16_t)wants->priority);
 }
 
-profile_row profile_find(const struct rota *rota, const struct wants *wants)
+static profile_row profile_find(const struct rota *rota, const struct wants *wants)
 {
     profile_row row = map_find(&rota->profile_by_hash, hash_of(wants));
     while (row && memcmp(&PROFILE(rota, row)->wants, wants, sizeof *wants))

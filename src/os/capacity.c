@@ -190,7 +190,7 @@ static void slurm_take(struct os_share *share)
         memory_lower(share, each * count / processes);
 }
 
-void os_share_batch(struct os_share *share)
+static void os_share_batch(struct os_share *share)
 {
     static const struct {
         // The second is set only by the batch system; other programs may use the first.

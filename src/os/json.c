@@ -35,7 +35,7 @@ static size_t escaped_write(FILE *out, const char *text, size_t length)
     return size ? size : 1;
 }
 
-void json_text_part(FILE *out, const char *text, size_t length)
+static void json_text_part(FILE *out, const char *text, size_t length)
 {
     putc('"', out);
     for (size_t at = 0; at < length;) {

@@ -36,4 +36,3 @@ void json_plain(struct json *json, const char *key, const char *format, ...)
 
 // Writes only the quoted string. Bytes that are not UTF-8 become U+FFFD.
 void json_text(FILE *out, const char *text);
-void json_text_part(FILE *out, const char *text, size_t length);

@@ -108,7 +108,6 @@ struct os_share {
 void os_share_read(struct os_share *share);  // the smallest of all limits
 // These lower the limits further. `root` is "", or the root folder of a test.
 void os_share_cgroup(struct os_share *share, const char *root);
-void os_share_batch(struct os_share *share);
 
 // ---- terminal.c: a terminal in unbuffered mode -------------------------------------------------
 

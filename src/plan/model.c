@@ -46,7 +46,7 @@ void model_close(struct model *model)
     free(model->arrived), free(model->passed), free(model->started), free(model);
 }
 
-uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker)
+static uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker)
 {
     return cluster->memory_mib ? cluster->memory_mib[worker] : UINT32_MAX;
 }
@@ -311,7 +311,7 @@ static void start_downloads(struct model *model, struct model_worker *worker)
     }
 }
 
-uint32_t model_memory_wanted(const struct model *model, uint32_t task)
+static uint32_t model_memory_wanted(const struct model *model, uint32_t task)
 {
     bool counts = model->graph->memory_mib && model->cluster->memory_mib;
     return counts ? model->graph->memory_mib[task] : 0;

@@ -120,8 +120,6 @@ struct link *network_link(struct model *model, uint32_t source, uint32_t worker,
 void network_close(struct model *model, uint32_t copy);  // in any state
 void model_touch(struct model *model, uint32_t worker);
 void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item);
-uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker);
-uint32_t model_memory_wanted(const struct model *model, uint32_t task);
 void model_end_at(struct model *model, uint32_t task, double at);
 struct end model_end_next(struct model *model);                  // removes it
 double model_seconds(const struct model *model, uint32_t task);  // duration of its work

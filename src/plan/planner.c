@@ -197,7 +197,7 @@ static uint32_t earlier(const struct planner *planner, uint32_t a, uint32_t b)
     return planner_cores(planner, b)[0] < planner_cores(planner, a)[0] ? b : a;
 }
 
-void tree_fill(struct planner *planner)
+static void tree_fill(struct planner *planner)
 {
     uint32_t leaves = planner->leaves;
     for (uint32_t i = 0; i < leaves; i++)
@@ -206,7 +206,7 @@ void tree_fill(struct planner *planner)
         planner->tree[i] = earlier(planner, planner->tree[2 * i], planner->tree[2 * i + 1]);
 }
 
-void tree_update(struct planner *planner, uint32_t worker)
+static void tree_update(struct planner *planner, uint32_t worker)
 {
     assert(worker < planner->cluster->worker_count);
     for (uint32_t at = (planner->leaves + worker) / 2; at > 0; at /= 2)

@@ -82,8 +82,6 @@ void planner_commit(struct planner *planner, const struct plan_rule *rule, uint3
                     const struct place *place);
 void planner_release_users(struct planner *planner, uint32_t task);  // its outputs have a worker
 void planner_push(struct planner *planner, uint32_t task);
-void tree_fill(struct planner *planner);
-void tree_update(struct planner *planner, uint32_t worker);
 uint32_t tree_second(const struct planner *planner);
 
 void family_begin(struct planner *planner);

@@ -259,5 +259,4 @@ struct plain *plain_build_added(struct rota_pool *pool);  // empty, with room
 bool plain_has_work(struct rota_pool *pool);
 
 bool walk_some(struct server *server);  // false: there was nothing to do
-bool walk_find(struct server *server);  // finds a job to walk
 void *server_main(void *server);

@@ -106,7 +106,8 @@ static bool find_job(struct server *server)
     return found != NULL;
 }
 
-bool walk_find(struct server *server)
+// Finds a job to walk.
+static bool walk_find(struct server *server)
 {
     struct rota_pool *pool = server->pool;
     if (!atomic_load_explicit(&pool->plain_first, memory_order_relaxed)) return false;

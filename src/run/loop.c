@@ -101,7 +101,7 @@ bool runner_perform(struct runner *runner)
 // The core decides about the reports; then the worker gets its orders, and while it starts the next
 // tasks, the turn is written. If this process dies, or the turn is lost, the worker and all its
 // commands end before another run begins. So no command runs that the database does not know.
-bool runner_turn(struct runner *runner)
+static bool runner_turn(struct runner *runner)
 {
     server_begin(runner->run.server, runner_now(runner));
     messages_take(runner);

@@ -92,7 +92,6 @@ static inline rota_time runner_now(const struct runner *runner)
 void runner_loop(struct runner *runner);
 // Waits for the worker's HELLO. False: it ended or the user interrupted; `fault` is set.
 bool runner_meet(struct runner *runner);
-bool runner_turn(struct runner *runner);  // handles all messages as one turn; false: `fault` is set
 bool runner_turn_end(struct runner *runner);  // the same, after server_begin()
 bool runner_perform(struct runner *runner);   // sends and writes the decisions; false: failed
 void runner_quit(struct runner *runner, rota_time grace);

@@ -19,7 +19,7 @@ void run_held_add(struct run_held *held, const wire_files *files)
     }
 }
 
-bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes)
+static bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes)
 {
     uint32_t at = map_find(&held->by_name, ID_HASH(name));
     if (!at) return false;

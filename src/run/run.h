@@ -167,7 +167,6 @@ struct run_held {
     struct map by_name;
 };
 void run_held_add(struct run_held *held, const wire_files *files);
-bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes);
 void run_held_release(struct run_held *held);
 
 // Finds tasks that were finished in an earlier job and have not changed. `old` may be 0. If `held`

@@ -84,8 +84,6 @@ bool piece_is(struct piece piece, const char *word);  // ignores case
 bool piece_number(struct piece piece, int max, int *number);
 
 struct piece piece_whole(const char *text);  // without surrounding blanks
-// The piece up to the next separator or the end; moves `at` past it. False: at the end.
-bool piece_take(const char **at, char separator, struct piece *piece);
 
 void minute_set(struct calendar *calendar, int minute);
 

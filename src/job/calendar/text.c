@@ -86,7 +86,8 @@ struct piece piece_whole(const char *text)
     return piece_trim((struct piece){text, strlen(text)});
 }
 
-bool piece_take(const char **at, char separator, struct piece *piece)
+// The piece up to the next separator or the end; `at` moves past it. False at the end.
+static bool piece_take(const char **at, char separator, struct piece *piece)
 {
     if (!*at) return false;
     const char *end = strchr(*at, separator);

@@ -122,7 +122,7 @@ static bool is_word(const struct document *document, uint32_t node, const char *
            && memcmp(document->reader->tree.text + at->text, word, at->length) == 0;
 }
 
-bool document_is_null(const struct document *document, uint32_t node)
+static bool document_is_null(const struct document *document, uint32_t node)
 {
     return !node || is_word(document, node, "null") || is_word(document, node, "");
 }

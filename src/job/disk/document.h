@@ -32,7 +32,6 @@ uint32_t document_first(const struct document *document, uint32_t node);
 uint32_t document_next(const struct document *document, uint32_t node);
 uint32_t document_count(const struct document *document, uint32_t node);
 const char *document_text(const struct document *document, uint32_t node);  // null: not a text
-bool document_is_null(const struct document *document, uint32_t node);
 
 // Returns a number of at least `least`. A missing number or null means `otherwise`, unless that is
 // below `least`. An invalid number is reported as an error.

@@ -27,7 +27,8 @@ static void out_empty(struct tls *tls)
     tls->context->library.BIO_ctrl(tls->out, BIO_C_SET_BUF_MEM, BIO_NOCLOSE, tls->sealed);
 }
 
-bool tls_ssl_make(struct tls *tls, enum tls_side side)
+// False: no memory.
+static bool tls_ssl_make(struct tls *tls, enum tls_side side)
 {
     const struct tls_library *library = &tls->context->library;
     tls->ssl = library->SSL_new(tls->context->ssl);

@@ -89,7 +89,6 @@ int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, 
 
 // ---- tls.c ----------------------------------------------------------------------------------
 
-bool tls_ssl_make(struct tls *tls, enum tls_side side);  // false: no memory
 
 // Read or write at most one piece. The result is that of recv(), or one of these.
 enum { PIECE = 64 << 10, PIPE_AGAIN = -1, PIPE_OVER = -2 };

@@ -107,8 +107,6 @@ void cache_manifest_sort(struct cache_manifest *manifest);
 // Null, or why it is invalid; adds up the bytes.
 const char *cache_manifest_fault(struct cache_manifest *manifest);
 bool cache_manifest_write(const struct cache_manifest *manifest, int fd);  // false with errno
-// Null, or why the text is invalid. The text is modified.
-const char *cache_manifest_parse(struct cache_manifest *manifest, char *text);
 // Reads the list of a tree from the cache, and checks it.
 bool cache_manifest_load(struct cache *cache, const struct cache_entry *entry,
                          struct cache_manifest *manifest, struct cache_error *error);

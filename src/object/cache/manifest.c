@@ -200,7 +200,8 @@ static bool line_parse(struct cache_manifest *manifest, char *line)
     return cache_manifest_add(manifest, item);
 }
 
-const char *cache_manifest_parse(struct cache_manifest *manifest, char *text)
+// Null, or why the text is invalid. The text is modified.
+static const char *cache_manifest_parse(struct cache_manifest *manifest, char *text)
 {
     if (strncmp(text, HEADER, strlen(HEADER)) != 0) return "is not a list of a tree";
     for (char *line = text + strlen(HEADER), *next; *line; line = next) {

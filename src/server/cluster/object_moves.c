@@ -19,8 +19,8 @@ bool cluster_ticket_make(const struct cluster *cluster, struct cluster_ticket *o
     return true;
 }
 
-void cluster_serve_put(struct cluster *cluster, struct cluster_peer *source, rota_object_id object,
-                   const struct cluster_ticket *ticket)
+static void cluster_serve_put(struct cluster *cluster, struct cluster_peer *source,
+                              rota_object_id object, const struct cluster_ticket *ticket)
 {
     struct wire_message message = {.kind = WIRE_SERVE_MESSAGE};
     message.serve.object = object;

@@ -17,8 +17,6 @@ struct cluster_ticket {
 };
 bool cluster_ticket_make(const struct cluster *cluster,
                          struct cluster_ticket *out);  // false: no randomness
-void cluster_serve_put(struct cluster *cluster, struct cluster_peer *source, rota_object_id object,
-                   const struct cluster_ticket *ticket);
 // Workers other than `reader` (null: none) that have it, starting at `first`; they are told the
 // ticket.
 uint32_t cluster_sources(struct cluster *cluster, rota_object_id object,

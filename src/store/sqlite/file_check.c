@@ -25,7 +25,8 @@ static const struct {
        {0x73757245, "Coda"}, {0x5346414f, "AFS"},    {0x01021997, "9P"},   {0x65735546, "FUSE"},
        {0x00c36400, "Ceph"}, {0x0bd00bd0, "Lustre"}, {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}};
 
-const char *guard_network(uint64_t magic)
+// The name of a file system that is refused, or null.
+static const char *guard_network(uint64_t magic)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         if (networks[i].magic == magic) return networks[i].name;

@@ -11,7 +11,6 @@ bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *erro
 // After its files were lost, a server leaves a saved copy or a note. False: it still exists, so the
 // database must not be opened.
 bool guard_mended(const char *path, bool is_run, struct store_error *error);
-const char *guard_network(uint64_t magic);  // the name if this file system is refused, or null
 bool guard_file(const char *path, struct store_error *error);    // creates a missing file
 int guard_lock(const char *path, struct store_error *error);     // -1: it is locked already
 bool guard_header(const char *path, struct store_error *error);  // the file is a complete database

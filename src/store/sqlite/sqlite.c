@@ -241,7 +241,8 @@ bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *
     return true;
 }
 
-rota_worker_id sqlite_attempt_worker(struct store *base, rota_task_id task, uint32_t *attempt)
+static rota_worker_id sqlite_attempt_worker(struct store *base, rota_task_id task,
+                                            uint32_t *attempt)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *statement = statement_get(store, GET_WORKER);
@@ -273,7 +274,7 @@ static rota_worker_id sqlite_attempt_given(struct store *base, rota_task_id task
     return worker;
 }
 
-bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, void *context)
+static bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, void *context)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *row = load_prepare(store, "SELECT id, frame, ifnull(version, 1) FROM sched_body"

@@ -282,8 +282,6 @@ void sqlite_rows_release(struct store *store);
 void sqlite_name(struct store *store, const struct catalog_name *name);
 bool sqlite_catalog(struct store *store, struct catalog_rows *rows);
 bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text *text);
-rota_worker_id sqlite_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt);
-bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
 extern const sqlite3_mem_methods pieces_methods;  // small_alloc.c: the allocator of SQLite

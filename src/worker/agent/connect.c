@@ -90,7 +90,8 @@ static void greet(struct agent *agent, int64_t now)
     wire_put(&agent->server->out, &message);
 }
 
-void server_connect(struct agent *agent, int64_t now)
+// To the next of them.
+static void server_connect(struct agent *agent, int64_t now)
 {
     struct link_error error = {0};
     agent->server = link_connect(address_of(agent), agent->options->key, &error);

@@ -139,7 +139,6 @@ bool identity_open(struct agent *agent);  // after the spool, which locks the fo
 
 // ---- connect.c: the connection to a server --------------------------------------------------
 
-void server_connect(struct agent *agent, int64_t now);  // to the next of them
 void server_beat(struct agent *agent);
 void server_drop(struct agent *agent, const char *reason);
 void server_timers(struct agent *agent, int64_t now);  // heartbeats and timeouts
@@ -149,7 +148,6 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome);
 // ---- orders.c: messages of the server -------------------------------------------------------
 
 void orders_take(struct agent *agent);
-void agent_drain(struct agent *agent);  // starts no more commands
 void agent_leave(struct agent *agent);  // the same, and ends when no command runs
 void agent_quit(struct agent *agent, int64_t grace);
 

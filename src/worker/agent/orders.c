@@ -27,7 +27,7 @@ enum {
 
 // A command that waits for its inputs never reaches the process that runs commands, which refuses
 // the others.
-void agent_drain(struct agent *agent)
+static void agent_drain(struct agent *agent)
 {
     struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
     agent->decide.is_draining = true;

@@ -252,7 +252,6 @@ bool run_begin(struct worker *worker, struct run *run);  // false: it is ENDED, 
 // ---- output.c: pipes that are read while commands run -----------------------------------------
 
 struct output *output_take(struct worker *worker, struct run *run);  // null with errno
-void output_give(struct worker *worker, struct output *output);
 void output_close(struct worker *worker, struct output *output);
 void output_drain(struct worker *worker, struct run *run);
 

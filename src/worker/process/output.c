@@ -41,7 +41,7 @@ struct output *output_take(struct worker *worker, struct run *run)
     return output;
 }
 
-void output_give(struct worker *worker, struct output *output)
+static void output_give(struct worker *worker, struct output *output)
 {
     output->run = NULL;
     output->next = worker->outputs;
