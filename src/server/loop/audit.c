@@ -92,55 +92,76 @@ static void line_write(struct serve_audit *audit, const char *line, size_t size,
     audit->has_failed = failed;
 }
 
-static void text_put(FILE *out, const char *name, const char *text)
+struct line {
+    struct json json;
+    char *bytes;
+    size_t size;
+};
+
+static void line_begin(struct line *line)
 {
-    fprintf(out, ",\"%s\":", name);
-    json_text(out, text);
+    *line = (struct line){.bytes = NULL};
+    line->json.out = open_memstream(&line->bytes, &line->size);
+    if (!line->json.out) cluster_no_memory();
+    json_open(&line->json, NULL, '{');
+    json_number(&line->json, "at", "%" PRId64, os_now());
 }
 
-static void identity_put(FILE *out, const struct serve_peer *peer)
+static void line_end(struct line *line)
+{
+    json_line(&line->json);
+    fclose(line->json.out);
+    if (!line->bytes) cluster_no_memory();
+}
+
+static void identity_put(struct json *json, const struct serve_peer *peer)
 {
     bool is_known = peer->peer && peer->peer->role;
     bool handles = is_known && peer->peer->role == WIRE_HANDLER;
     if (is_known)
-        text_put(out, "role", handles ? "handler" : link_role_name(peer->peer->role));
-    if (peer->peer && *peer->link->id) text_put(out, "key", peer->link->id);
-    if (peer->peer && peer->peer->worker) text_put(out, "name", peer->peer->worker->name);
+        json_string(json, "role", handles ? "handler" : link_role_name(peer->peer->role));
+    if (peer->peer && *peer->link->id) json_string(json, "key", peer->link->id);
+    if (peer->peer && peer->peer->worker) json_string(json, "name", peer->peer->worker->name);
     if (peer->from[0] == '/')
-        fprintf(out, ",\"uid\":%s", peer->from + 1);
+        json_number(json, "uid", "%s", peer->from + 1);
     else
-        text_put(out, "address", peer->from);
+        json_string(json, "address", peer->from);
 }
 
-static void who_put(FILE *out, const struct serve_peer *peer)
+// A change of a connection, without a request. 0: none are unnamed.
+static void peer_note(struct serve *serve, const struct serve_peer *peer, const char *verb,
+                      const char *outcome, const char *reason, uint32_t unnamed)
 {
-    fprintf(out, "{\"at\":%" PRId64, os_now());
-    identity_put(out, peer);
+    struct line line;
+    line_begin(&line);
+    identity_put(&line.json, peer);
+    json_string(&line.json, "verb", verb);
+    json_string(&line.json, "outcome", outcome);
+    json_string(&line.json, "reason", reason);
+    if (unnamed) json_number(&line.json, "unnamed", "%" PRIu32, unnamed);
+    line_end(&line);
+    line_write(&serve->audit, line.bytes, line.size, serve->options.audit);
+    free(line.bytes);
 }
 
-static void verb_put(FILE *out, const char *verb)
+static void verb_put(struct json *json, const char *verb, rota_task_id task)
 {
-    text_put(out, "verb", verb);
+    json_string(json, "verb", verb);
+    if (task.job) json_number(json, "job", "%" PRIu32, task.job);
+    if (task.task) json_number(json, "task", "%" PRIu32, task.task);
 }
 
-static void task_put(FILE *out, rota_task_id task)
-{
-    if (task.job) fprintf(out, ",\"job\":%" PRIu32, task.job);
-    if (task.task) fprintf(out, ",\"task\":%" PRIu32, task.task);
-}
-
-static void change_put(FILE *out, const struct wire_change *change)
+static void change_put(struct json *json, const struct wire_change *change)
 {
     static const char *const words[WIRE_VERBS]
         = {[WIRE_CANCEL] = "cancel", [WIRE_RETRY] = "retry", [WIRE_STAGE] = "stage",
            [WIRE_START] = "start",   [WIRE_GREEN] = "green", [WIRE_RED] = "red",
            [WIRE_RESET] = "reset",   [WIRE_FREEZE] = "freeze", [WIRE_CLOSE] = "close"};
     const char *word = change->verb < WIRE_VERBS ? words[change->verb] : NULL;
-    verb_put(out, word ? word : "change");
-    task_put(out, change->task);
+    verb_put(json, word ? word : "change", change->task);
 }
 
-static void rest_put(FILE *out, const struct wire_rest *rest)
+static void rest_put(struct json *json, const struct wire_rest *rest)
 {
     static const char *const hows[] = {[WIRE_PAUSE] = "pause", [WIRE_RESUME] = "resume",
                                        [WIRE_DRAIN_AND_QUIT] = "drain", [WIRE_FORGET] = "forget"};
@@ -148,28 +169,28 @@ static void rest_put(FILE *out, const struct wire_rest *rest)
                                         [WIRE_PART_JOB] = "of"};
     bool known = rest->how >= WIRE_PAUSE && rest->how <= WIRE_FORGET;
     bool named = rest->part >= WIRE_PART_LANE && rest->part <= WIRE_PART_JOB;
-    verb_put(out, known ? hows[rest->how] : "rest");
-    text_put(out, named ? parts[rest->part] : "of", rest->name.bytes);
+    json_string(json, "verb", known ? hows[rest->how] : "rest");
+    json_string(json, named ? parts[rest->part] : "of", rest->name.bytes);
 }
 
-static void object_put(FILE *out, rota_object_id object)
+static void object_put(struct json *json, rota_object_id object)
 {
-    fprintf(out, ",\"object\":\"%016" PRIx64 "%016" PRIx64 "\"", object.high, object.low);
+    json_plain(json, "object", "%016" PRIx64 "%016" PRIx64, object.high, object.low);
 }
 
-static void data_put(FILE *out, const struct wire_data *data)
+static void data_put(struct json *json, const struct wire_data *data)
 {
-    verb_put(out, data->verb == WIRE_DATA_KEEP ? "keep" : "release");
-    object_put(out, data->object);
+    json_string(json, "verb", data->verb == WIRE_DATA_KEEP ? "keep" : "release");
+    object_put(json, data->object);
 }
 
 // A receiver refused the data of this source: its hash was not the recorded one.
-static void forged_put(FILE *out, const struct wire_forged *forged)
+static void forged_put(struct json *json, const struct wire_forged *forged)
 {
-    verb_put(out, "refuse_content");
-    object_put(out, forged->object);
-    text_put(out, "holder", forged->address.bytes);
-    text_put(out, "fault", forged->reason.bytes);
+    json_string(json, "verb", "refuse_content");
+    object_put(json, forged->object);
+    json_string(json, "holder", forged->address.bytes);
+    json_string(json, "fault", forged->reason.bytes);
 }
 
 // A transfer that ended because its key was revoked: nothing was refused.
@@ -178,27 +199,27 @@ static bool is_revoked(const struct wire_brought *brought)
     return !brought->entry.length && strcmp(brought->reason.bytes, DATA_REVOKED) == 0;
 }
 
-static void brought_put(FILE *out, const struct wire_brought *brought)
+static void brought_put(struct json *json, const struct wire_brought *brought)
 {
     bool is_bound = brought->object.high || brought->object.low;
     if (is_revoked(brought)) {
-        verb_put(out, "disconnect");
-        text_put(out, "reason", DATA_REVOKED);
+        json_string(json, "verb", "disconnect");
+        json_string(json, "reason", DATA_REVOKED);
         return;
     }
-    verb_put(out, is_bound ? "bind" : "upload");
-    if (is_bound) object_put(out, brought->object);
-    if (brought->entry.length) text_put(out, "content", brought->entry.bytes);
-    if (brought->contents)
-        fprintf(out, ",\"contents\":%" PRIu32 ",\"bytes\":%" PRIu64, brought->contents,
-                brought->bytes);
+    json_string(json, "verb", is_bound ? "bind" : "upload");
+    if (is_bound) object_put(json, brought->object);
+    if (brought->entry.length) json_string(json, "content", brought->entry.bytes);
+    if (!brought->contents) return;
+    json_number(json, "contents", "%" PRIu32, brought->contents);
+    json_number(json, "bytes", "%" PRIu64, brought->bytes);
 }
 
-static void submit_put(FILE *out, const struct wire_submit *submit, uint32_t job)
+static void submit_put(struct json *json, const struct wire_submit *submit, uint32_t job)
 {
-    verb_put(out, "submit");
-    if (submit->name.length) text_put(out, "name_of_job", submit->name.bytes);
-    if (job || submit->job) fprintf(out, ",\"job\":%" PRIu32, job ? job : submit->job);
+    json_string(json, "verb", "submit");
+    if (submit->name.length) json_string(json, "name_of_job", submit->name.bytes);
+    if (job || submit->job) json_number(json, "job", "%" PRIu32, job ? job : submit->job);
 }
 
 // False: the message changes nothing unless it was refused, or is incomplete.
@@ -216,33 +237,25 @@ static bool is_change(const struct wire_message *message)
     }
 }
 
-static void what_put(FILE *out, const struct wire_message *message, uint32_t job)
+static void what_put(struct json *json, const struct wire_message *message, uint32_t job)
 {
+    static const rota_task_id none = {0};
     switch (message->kind) {
-    case WIRE_SUBMIT_MESSAGE: submit_put(out, &message->submit, job); return;
-    case WIRE_CHANGE_MESSAGE: change_put(out, &message->change); return;
-    case WIRE_REST_MESSAGE: rest_put(out, &message->rest); return;
-    case WIRE_DATA_MESSAGE: data_put(out, &message->data); return;
-    case WIRE_CLAIM_MESSAGE: verb_put(out, "fetch"); task_put(out, message->claim.task); return;
-    case WIRE_DELIVER_MESSAGE:
-        verb_put(out, "deliver");
-        task_put(out, message->deliver.task);
-        return;
-    case WIRE_FAIL_MESSAGE: verb_put(out, "fail"); task_put(out, message->fail.task); return;
-    case WIRE_FINISHED_MESSAGE:
-        verb_put(out, "report");
-        task_put(out, message->finished.task);
-        return;
-    case WIRE_STARTED_MESSAGE:
-        verb_put(out, "report");
-        task_put(out, message->started.task);
-        return;
-    case WIRE_FORGED_MESSAGE: forged_put(out, &message->forged); return;
-    case WIRE_BROUGHT_MESSAGE: brought_put(out, &message->brought); return;
-    case WIRE_JOIN_MESSAGE: verb_put(out, "join"); return;
-    case WIRE_DRAIN_MESSAGE: verb_put(out, "leave"); return;
-    case WIRE_GREET_MESSAGE: verb_put(out, "greet"); return;
-    default: verb_put(out, "other"); return;
+    case WIRE_SUBMIT_MESSAGE: submit_put(json, &message->submit, job); return;
+    case WIRE_CHANGE_MESSAGE: change_put(json, &message->change); return;
+    case WIRE_REST_MESSAGE: rest_put(json, &message->rest); return;
+    case WIRE_DATA_MESSAGE: data_put(json, &message->data); return;
+    case WIRE_CLAIM_MESSAGE: verb_put(json, "fetch", message->claim.task); return;
+    case WIRE_DELIVER_MESSAGE: verb_put(json, "deliver", message->deliver.task); return;
+    case WIRE_FAIL_MESSAGE: verb_put(json, "fail", message->fail.task); return;
+    case WIRE_FINISHED_MESSAGE: verb_put(json, "report", message->finished.task); return;
+    case WIRE_STARTED_MESSAGE: verb_put(json, "report", message->started.task); return;
+    case WIRE_FORGED_MESSAGE: forged_put(json, &message->forged); return;
+    case WIRE_BROUGHT_MESSAGE: brought_put(json, &message->brought); return;
+    case WIRE_JOIN_MESSAGE: verb_put(json, "join", none); return;
+    case WIRE_DRAIN_MESSAGE: verb_put(json, "leave", none); return;
+    case WIRE_GREET_MESSAGE: verb_put(json, "greet", none); return;
+    default: verb_put(json, "other", none); return;
     }
 }
 
@@ -273,12 +286,15 @@ void serve_audit_settled(struct serve *serve)
     }
 }
 
-// The object store reports for the clients that uploaded something, and for itself.
-static void object_store_put(FILE *out, const struct wire_message *message)
+// The object store reports for the clients that uploaded something, and for itself. The text about
+// a client is that of serve_audit_who().
+static void object_store_put(struct json *json, const struct wire_message *message)
 {
     bool speaks_for = message->kind == WIRE_BROUGHT_MESSAGE && message->brought.who.length;
-    fprintf(out, "{\"at\":%" PRId64 "%s", os_now(),
-            speaks_for ? message->brought.who.bytes : ",\"role\":\"server\"");
+    if (speaks_for)
+        fputs(message->brought.who.bytes, json->out);
+    else
+        json_string(json, "role", "server");
 }
 
 static const char *refusal_of(const struct serve_peer *peer, const struct wire_message *message)
@@ -297,26 +313,21 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
     bool is_object_store = peer == serve->object_store_peer;
     if (serve->audit.file < 0 || (is_object_store && !is_change(message))) return;
     if (!refusal && !is_change(message)) return;
-    char *line = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&line, &size);
-    if (out) {
-        if (is_object_store)
-            object_store_put(out, message);
-        else
-            who_put(out, peer);
-        what_put(out, message, peer->peer->verdict.job);
-        text_put(out, "outcome", refusal ? "refused" : "done");
-        if (refusal) text_put(out, "reason", refusal);
-        fputs("}\n", out);
-        fclose(out);
-    }
-    if (!line) cluster_no_memory();
-    if (refusal)
-        line_write(&serve->audit, line, size, serve->options.audit);
+    struct line line;
+    line_begin(&line);
+    if (is_object_store)
+        object_store_put(&line.json, message);
     else
-        done_note(serve, line, size);
-    free(line);
+        identity_put(&line.json, peer);
+    what_put(&line.json, message, peer->peer->verdict.job);
+    json_string(&line.json, "outcome", refusal ? "refused" : "done");
+    if (refusal) json_string(&line.json, "reason", refusal);
+    line_end(&line);
+    if (refusal)
+        line_write(&serve->audit, line.bytes, line.size, serve->options.audit);
+    else
+        done_note(serve, line.bytes, line.size);
+    free(line.bytes);
 }
 
 char *serve_audit_who(struct serve *serve, const struct serve_peer *peer)
@@ -325,29 +336,17 @@ char *serve_audit_who(struct serve *serve, const struct serve_peer *peer)
     size_t size = 0;
     FILE *out = serve->audit.file < 0 ? NULL : open_memstream(&text, &size);
     if (!out) return NULL;
+    struct json json = {.out = out, .is_next = true};
     bool is_one = peer->link->roles && !(peer->link->roles & (peer->link->roles - 1));
-    if (is_one) text_put(out, "role", link_role_name((enum wire_role)peer->link->roles));
-    identity_put(out, peer);
+    if (is_one) json_string(&json, "role", link_role_name((enum wire_role)peer->link->roles));
+    identity_put(&json, peer);
     fclose(out);
     return text;
 }
 
 void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer)
 {
-    char *line = NULL;
-    size_t size = 0;
-    if (serve->audit.file < 0) return;
-    FILE *out = open_memstream(&line, &size);
-    if (out) {
-        who_put(out, peer);
-        verb_put(out, "disconnect");
-        text_put(out, "outcome", "done");
-        text_put(out, "reason", DATA_REVOKED);
-        fputs("}\n", out);
-        fclose(out);
-    }
-    line_write(&serve->audit, line, size, serve->options.audit);
-    free(line);
+    if (serve->audit.file >= 0) peer_note(serve, peer, "disconnect", "done", DATA_REVOKED, 0);
 }
 
 // Strangers can send any number of them, so only some are written, and the others are counted.
@@ -362,19 +361,6 @@ void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer)
         audit->unnamed++;
         return;
     }
-    char *line = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&line, &size);
-    if (out) {
-        who_put(out, peer);
-        verb_put(out, "connect");
-        text_put(out, "outcome", "refused");
-        text_put(out, "reason", peer->link->reason);
-        if (audit->unnamed) fprintf(out, ",\"unnamed\":%" PRIu32, audit->unnamed);
-        fputs("}\n", out);
-        fclose(out);
-    }
+    peer_note(serve, peer, "connect", "refused", peer->link->reason, audit->unnamed);
     audit->unnamed = 0;
-    line_write(audit, line, size, serve->options.audit);
-    free(line);
 }
