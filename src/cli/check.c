@@ -1,6 +1,6 @@
 // check.c - `rota check`: prints the errors of a job file, or what it consists of.
 #include "cli/cli.h"
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
 
 #include <stdio.h>
 

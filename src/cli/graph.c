@@ -1,6 +1,6 @@
 // graph.c - `rota graph`: draws the tasks of a job file as text, for Graphviz or as JSON.
 #include "cli/cli.h"
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
 
 #include <stdio.h>
 #include <unistd.h>

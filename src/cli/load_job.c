@@ -1,6 +1,6 @@
 // load_job.c - reads a job file for a command, checks its schedule, and prints its errors.
 #include "cli/cli.h"
-#include "job/file/jobfile.h"
+#include "job/disk/disk.h"
 #include "job/calendar/calendar.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // job_dot.c - the tasks of a job file and their dependencies, for Graphviz and as JSON.
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
 #include "os/json.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // job_draw.c - draws the tasks layer by layer, each on a line with its dependencies.
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
 
 #include <stdlib.h>
 #include <string.h>

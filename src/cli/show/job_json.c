@@ -1,5 +1,5 @@
 // job_json.c - writes a job file as JSON, with all defaults filled in.
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
 #include "os/json.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 // disk.c - reads job files from disk and expands globs.
 #define _GNU_SOURCE
+#include "job/disk/disk.h"
 #include "job/file/internal.h"
 
 #include <errno.h>

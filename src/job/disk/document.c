@@ -1,5 +1,6 @@
 // document.c - a JSON file as nodes that know their line and column.
 #include "job/disk/document.h"
+#include "job/disk/disk.h"
 #include "job/file/internal.h"
 
 #include <math.h>

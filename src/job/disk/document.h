@@ -8,7 +8,9 @@
 // Node 0 means none. Every function returns an empty result for it, so calls can be chained.
 #pragma once
 
-#include "job/file/jobfile.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 struct document {
     struct jobfile *file;  // has the path and the errors

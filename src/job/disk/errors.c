@@ -1,5 +1,5 @@
 // errors.c - prints the errors of a job file.
-#include "job/file/jobfile.h"
+#include "job/disk/disk.h"
 
 void jobfile_errors_write(const struct jobfile *file, FILE *out)
 {

@@ -1,6 +1,7 @@
 // cycle.c - finds tasks that wait for each other in a cycle.
 #include "job/file/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // expand.c - expands foreach and matrix: one task of the file becomes many.
 #include "job/file/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { AXES_MAX = 16 };

@@ -166,13 +166,12 @@ struct quoted {
 struct quoted quoted(const char *text, size_t length);  // shortened, and safe to print
 #define QUOTED(word) quoted((word), strlen(word)).text
 
-// ---- file.c, disk.c: from a file to a tree and to tasks -------------------------------
+// ---- file.c: from the bytes of a file to its tasks --------------------------------------
 
 bool file_begin(struct jobfile *file, const char *path);  // false: out of memory
 // The bytes are followed by a zero.
 bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
-bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON from disk
 
 // ---- utf8_check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
 

@@ -1,7 +1,7 @@
 // jobfile.h - parses job files in YAML, JSON or JSON Lines.
 //
 //     struct jobfile file;
-//     if (!jobfile_read(&file, "night.yaml")) jobfile_errors_write(&file, stderr);
+//     if (!jobfile_parse(&file, "night.yaml", JOBFILE_YAML, bytes, size)) ... file.errors
 //     ...
 //     jobfile_release(&file);
 //
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "rota_types.h"
 
@@ -125,18 +124,12 @@ struct jobfile {
     uint64_t memory_size;
 };
 
-// The suffix selects the format: .json, .jsonl (or .ndjson), otherwise YAML; "-" is YAML from
-// standard input. False: there are errors. Release it in either case.
-bool jobfile_read(struct jobfile *file, const char *path);
-void jobfile_release(struct jobfile *file);
-
-// The same from memory, where foreach with a glob is an error. The path is only used in messages.
+// Reads a job file from memory, where foreach with a glob is an error; the path is only used in
+// messages. (disk.h reads a file on disk.) False: there are errors. Release it in either case.
 enum jobfile_format { JOBFILE_YAML, JOBFILE_JSON, JOBFILE_JSON_LINES };
 bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format format,
                    const char *bytes, size_t size);
-
-// job/disk/errors.c: writes "path:line:column: reason", one per line.
-void jobfile_errors_write(const struct jobfile *file, FILE *out);
+void jobfile_release(struct jobfile *file);
 
 // Iterates over the dependencies of a task, of any kind: pass 0 first, then the return value, until
 // it is 0. `other` is an index in `tasks`.
@@ -148,13 +141,3 @@ struct jobfile_counts {
     size_t edges, clauses, inputs, outputs;
 };
 struct jobfile_counts jobfile_counts(const struct jobfile *file);
-
-// ---- cli/show/job_json.c: JSON output -----------------------------------------------------------
-
-void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, one line per task
-
-// ---- cli/show/job_dot.c, cli/show/job_draw.c: the graph of dependencies -------------------------
-
-void jobfile_dot_write(const struct jobfile *file, FILE *out);    // for Graphviz
-void jobfile_graph_write(const struct jobfile *file, FILE *out);  // as JSON
-void jobfile_draw(const struct jobfile *file, FILE *out);         // layer by layer, as text

@@ -4,6 +4,7 @@
 #include "job/file/internal.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { REASON_MAX = 16 << 10, NAMES_LOOKED_AT = 20000 };

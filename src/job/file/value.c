@@ -2,6 +2,7 @@
 #include "job/file/internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const kind_words[] = {"a string", "a list", "a mapping"};

@@ -1,5 +1,6 @@
 // read.c - reads a job from a file in any of the known formats.
 #include "sim/whatif/whatif.h"
+#include "job/disk/disk.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "job/disk/document.h"
+#include "job/file/jobfile.h"
 #include "plan/plan.h"
 #include "rota.h"
 

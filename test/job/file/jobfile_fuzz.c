@@ -2,7 +2,8 @@
 //
 // The first byte says which format it is to be. An accepted file must be consistent, and can be
 // written and drawn.
-#include "job/file/jobfile.h"
+#include "cli/show/job.h"
+#include "job/disk/disk.h"
 
 #include <stdlib.h>
 #include <string.h>
