@@ -1,5 +1,6 @@
 // durable.c - tasks from their submission to their recorded end, through the core and the store.
 #include "durable.h"
+#include "store/sqlite/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // durable_reopen.c - a file full of waiting tasks is opened, and the core rebuilt from it.
 #include "durable.h"
+#include "store/sqlite/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

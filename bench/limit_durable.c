@@ -6,7 +6,7 @@
 //     limit_durable scan FILE                seconds to step through all rows of tasks
 #define _GNU_SOURCE
 #include "bench.h"
-#include "store/store.h"
+#include "store/sqlite/open.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -1,5 +1,6 @@
 // allocator.c - `rota allocator`: stages definitions when they are due.
 #include "cli/cli.h"
+#include "cli/show/time_text.h"
 #include "sim/play/pretend_worker.h"
 #include "os/os.h"
 

@@ -54,21 +54,6 @@ bool jobfile_load(struct jobfile *file, const char *path);  // false: the errors
 // then a message. Clears the bits of the umask that would lock rota out of its own files.
 void surroundings_mend(void);
 
-// ---- show/time_text.c: times as text -------------------------------------------
-
-// "2026-11-16", "2026-11-16T23:59" or "2026-11-16T23:59:30", in UTC.
-bool time_read(const char *text, rota_time *time);
-enum { TIME_TEXT = 32 };
-const char *time_write(rota_time time, char out[TIME_TEXT]);
-
-// One line about a task: "2026-11-16T23:59:00Z staged load", or an object with --json.
-struct line_about {
-    rota_time at;
-    const char *what, *name, *status;
-    rota_task_id task;
-};
-void line_print(const struct line_about *line, bool json);
-
 // ---- define.c ----------------------------------------------------------------------
 
 // Applies the definitions of the text and prints the outcome; error messages name `file`.

@@ -1,5 +1,6 @@
 // completion.c - `rota completion`: prints completion scripts from the table of commands.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 
 #include <stdio.h>
 #include <string.h>

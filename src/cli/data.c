@@ -1,5 +1,6 @@
 // data.c - `rota data`: the outputs of tasks.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 #include "os/os.h"
 #include "run/run.h"
 #include "object/cache/cache.h"

@@ -1,5 +1,6 @@
 // events.c - `rota events`: prints the events of a server, from now on or from an earlier one.
 #include "cli/connect.h"
+#include "cli/show/time_text.h"
 #include "os/json.h"
 
 #include <errno.h>

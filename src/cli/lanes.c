@@ -1,5 +1,6 @@
 // lanes.c - `rota lanes`: lists the tasks inside each lane, and those that wait for it.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 #include "os/json.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // ps.c - `rota ps`: lists the tasks of a job with their states.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 #include "os/json.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 // report.c - `rota report`: writes a web page about a job, in one file.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 #include "os/json.h"
 
 #include <inttypes.h>

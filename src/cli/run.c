@@ -1,6 +1,7 @@
 // run.c - `rota run FILE`: runs the tasks of a job file on this machine.
 #define _GNU_SOURCE
 #include "cli/cli.h"
+#include "store/sqlite/open.h"
 #include "run/loop.h"
 #include "os/os.h"
 #include "os/json.h"

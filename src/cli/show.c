@@ -1,5 +1,7 @@
 // show.c - `rota show`: prints everything about a task.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
+#include "cli/show/time_text.h"
 #include "worker/process/worker.h"
 #include "os/json.h"
 

@@ -1,5 +1,5 @@
 // top.c - `rota top`: shows what a run or a server is doing now.
-#include "cli/connect.h"
+#include "cli/top_screen.h"
 #include "cli/show/top.h"
 #include "os/os.h"
 

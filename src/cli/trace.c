@@ -1,5 +1,6 @@
 // trace.c - `rota trace`: writes all attempts of a job in the trace format of Chrome and Perfetto.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
 #include "os/json.h"
 
 #include <inttypes.h>

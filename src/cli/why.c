@@ -1,5 +1,7 @@
 // why.c - `rota why`: explains what keeps a task from running, and what to do about it.
 #include "cli/query_options.h"
+#include "cli/show/table.h"
+#include "cli/show/time_text.h"
 #include "store/line_buffer.h"
 #include "os/json.h"
 

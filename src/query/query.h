@@ -9,7 +9,7 @@
 // clock and no file except the database. If memory runs out, the program ends.
 #pragma once
 
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "store/sqlite/snapshot.h"
 
 // ---- open.c: tasks and attempts -------------------------------------------------------------

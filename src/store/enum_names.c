@@ -1,5 +1,5 @@
 // enum_names.c - enums as the words that the tables have.
-#include "store/sqlite/sqlite.h"
+#include "store/line_buffer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // line_buffer.c - fast building and parsing of text: numbers, ids of tasks and objects.
-#include "store/sqlite/sqlite.h"
+#include "store/line_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // spec_text.c - conditions, inputs and outputs as text, for the columns of sched_job.
-#include "store/sqlite/sqlite.h"
+#include "store/line_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

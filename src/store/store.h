@@ -51,11 +51,7 @@ struct store_options {
 
 struct store_options store_options_default(void);
 
-struct store *store_open_memory(void);  // null: out of memory
-
-// Creates a missing file. Null: refused or broken, and the error says why.
-struct store *store_open_sqlite(const char *path, const struct store_options *options,
-                                struct store_error *error);
+struct store *store_open_memory(void);  // null: out of memory; store/sqlite/open.h opens a file
 void store_close(struct store *store);  // may be null
 
 // ---- Writing: one turn, one transaction --------------------------------------

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/definition/definition.h"
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "turn/turn.h"
 
 // Reads a time zone file. Null: there is no such zone, or it is invalid; `reason` says why.

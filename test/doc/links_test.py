@@ -69,7 +69,7 @@ def rooms():
     """(level, room) of tool/layers and of ARCHITECTURE.md, sorted."""
     table = [tuple(line.split()[:2]) for line in pages.read("tool/layers").splitlines()
              if line and not line.startswith("#")]
-    shown = re.findall(r"^\| (\d) \| \[([\w/]+)\]", pages.read("ARCHITECTURE.md"), re.M)
+    shown = re.findall(r"^\| (\d+) \| \[([\w/]+)\]", pages.read("ARCHITECTURE.md"), re.M)
     return sorted(table), sorted(shown)
 
 

@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "both.h"
+#include "store/sqlite/open.h"
 #include "scene.h"
 #include "store/sqlite/query.h"
 

@@ -1,6 +1,7 @@
 // both.c - the store that test/model's histories get: one in memory, one in a file, compared.
 #define _GNU_SOURCE
 #include "both.h"
+#include "store/sqlite/open.h"
 #include "model/history.h"
 #include "store/sqlite/query.h"
 

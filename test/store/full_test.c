@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "store/sqlite/query.h"
-#include "store/store.h"
+#include "store/sqlite/open.h"
 
 enum { BALLAST = 1 << 20 };
 

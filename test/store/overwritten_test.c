@@ -17,7 +17,7 @@
 #include <sqlite3.h>
 
 #include "both.h"
-#include "store/store.h"
+#include "store/sqlite/open.h"
 
 enum { LOG_PAGES = 60, MANY = 401 };
 

@@ -1,6 +1,7 @@
 // scene.c - a fixed story: a graph, a lane and a bundle, with a failure and a worker that leaves.
 #define _GNU_SOURCE
 #include "scene.h"
+#include "store/sqlite/open.h"
 #include "both.h"
 #include "store/sqlite/query.h"
 

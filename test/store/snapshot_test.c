@@ -17,8 +17,9 @@
 #include <sqlite3.h>
 
 #include "both.h"
+#include "store/sqlite/open.h"
 #include "scene.h"
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/query.h"
 

@@ -1,6 +1,8 @@
 // table.c - prints a table with columns as wide as their content.
 #define _GNU_SOURCE
-#include "cli/query_options.h"
+#include "cli/show/table.h"
+#include "base/base.h"
+#include "os/print.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // time_text.c - parses and formats times, and prints lines about tasks.
 #define _GNU_SOURCE
-#include "cli/cli.h"
+#include "cli/show/time_text.h"
 #include "os/json.h"
 
 #include <stdio.h>

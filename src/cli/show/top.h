@@ -1,8 +1,9 @@
 // top.h - shared by the files of `rota top`, which shows a database on one screen.
 #pragma once
 
-#include "cli/cli.h"
 #include "store/sqlite/snapshot.h"
+
+#include <stdio.h>
 
 // ---- top_snapshot.c: reading the database -------------------------------------------------------
 
@@ -48,11 +49,3 @@ struct top_wish {
 enum top_style { TOP_PLAIN = 1, TOP_HEAD, TOP_GOOD, TOP_BAD, TOP_DIM };
 void top_draw(const struct top *top, const struct top_wish *wish, FILE *out);
 void top_json(const struct top *top, FILE *out);
-
-// ---- top_screen.c: keys and drawing ------------------------------------------------------------
-
-struct top_source {
-    const char *path;      // of the database; null: query a server
-    struct reach *reach;
-};
-int top_screen(const struct top_source *source, int64_t interval);  // the exit status

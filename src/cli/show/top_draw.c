@@ -1,6 +1,7 @@
 // top_draw.c - `rota top`: draws a snapshot as lines of text that fit the screen.
 #define _GNU_SOURCE
 #include "cli/show/top.h"
+#include "cli/show/time_text.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

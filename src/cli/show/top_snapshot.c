@@ -1,5 +1,6 @@
 // top_snapshot.c - `rota top`: reads a snapshot of a database.
 #include "cli/show/top.h"
+#include "base/base.h"
 #include "os/os.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 // socket. If memory runs out the program ends: the store has all that was acknowledged.
 #pragma once
 
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "turn/attempt_end.h"
 #include "net/wire/wire.h"
 #include "server/cluster/handlers.h"

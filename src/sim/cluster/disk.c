@@ -1,6 +1,6 @@
 // disk.c - a store that writes turns first and makes them durable later; a crash may lose the turns
 // between.
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "sim/cluster/internal.h"
 
 struct written {  // one turn

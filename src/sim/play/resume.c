@@ -5,6 +5,7 @@
 // the rows in the database. Messages may have been lost: workers are told again what they should
 // run, and the last statement is completed. The result must equal that of the repeated statements.
 #include "base/base.h"
+#include "store/sqlite/open.h"
 #include "sim/play/internal.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // definition_rows.c - the rows of definitions and names: written in a turn, read all at once.
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>

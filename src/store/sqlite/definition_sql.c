@@ -3,7 +3,7 @@
 // The statement never sees the file. It runs on a table in memory with the columns of sched_job
 // that a definition can set. The differences afterwards are written as a definition file, which is
 // applied like any other.
-#include "store/definition_rows.h"
+#include "store/sqlite/definition_rows.h"
 #include "job/definition/internal.h"
 #include "store/store_kind.h"
 

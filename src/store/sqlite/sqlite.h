@@ -26,7 +26,7 @@ void schema_refuse(struct store_error *error, const char *path, int64_t version)
 extern const unsigned char schema_image[];
 extern const size_t schema_image_size;
 
-// ---- store/by_task.c: the edges, inputs and outputs of a submission, by task --------
+// ---- by_task.c: the edges, inputs and outputs of a submission, by task ---------------
 
 // Items of one kind, sorted by the task they belong to; the sort is stable.
 struct groups {

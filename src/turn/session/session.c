@@ -1,5 +1,6 @@
 // session.c - opens a database file together with a core, for commands that change it.
 #include "turn/session/session.h"
+#include "store/sqlite/open.h"
 #include "os/os.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // claim_test.c - handlers: what they are granted, for how long, and which requests are refused.
 #include "peers.h"
+#include "store/sqlite/open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // scene.c - a server with a client and a worker, in memory or with a database.
 #include "scene.h"
+#include "store/sqlite/open.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

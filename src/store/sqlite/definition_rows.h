@@ -7,8 +7,6 @@
 #include "job/calendar/calendar.h"
 #include "store/store.h"
 
-// ---- store/sqlite/definition_rows.c -------------------------------------------------------------
-
 // One definition. Between two `rota define` only the state of its calendar changes.
 struct catalog_row {
     rota_task_id task;
@@ -51,7 +49,7 @@ struct catalog_end {
 };
 uint32_t store_ends(struct store *store, rota_time since, struct catalog_end *ends, uint32_t max);
 
-// ---- store/sqlite/definition_sql.c --------------------------------------------------------------
+// ---- definition_sql.c ---------------------------------------------------------------------------
 
 // Runs a writing SQL statement on a copy of sched_job that has only `rows`. Returns the changes as
 // the text of a definition file; the caller frees it. Null: `error` says why.

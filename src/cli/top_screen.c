@@ -3,7 +3,7 @@
 // A frame comes from a database, or from a server as the answer to a query. The last frame stays on
 // the screen while the server is unreachable. The terminal is restored at the end.
 #define _GNU_SOURCE
-#include "cli/connect.h"
+#include "cli/top_screen.h"
 #include "cli/show/top.h"
 #include "base/base.h"
 #include "os/os.h"
