@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "client/connection/connection.h"
 #include "client/files/files.h"
 
 enum { REACH_FAILED = 4 };  // exit status: the server cannot be reached

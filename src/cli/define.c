@@ -1,5 +1,6 @@
 // define.c - `rota define`: applies a file of definitions to a database, all of it or nothing.
 #include "cli/cli.h"
+#include "job/definition/definition.h"
 #include "os/os.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 
 #include "query/query.h"
 #include "cli/cli.h"
-#include "job/file/jobfile.h"
 
 // ---- query_options.c: options, the database and the job ----------------------------------------
 

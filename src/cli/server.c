@@ -1,5 +1,6 @@
 // server.c - `rota server`: reads the options, opens what the server needs, and closes it.
 #include "cli/cli.h"
+#include "plan/live/live.h"
 #include "store/sqlite/open.h"
 #include "server/loop/loop.h"
 #include "server/cluster/tokens.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "plan/plan.h"
 #include "sim/whatif/whatif.h"
 
 struct simulate_request {

@@ -3,6 +3,7 @@
 // A client owns its link, its keys and its texts. Files go over a second connection, to the server
 // or to a worker's Unix socket, which exists for the time of one call.
 #include "client/internal.h"
+#include "net/link/link.h"
 
 #include <stdlib.h>
 #include <string.h>

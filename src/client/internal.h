@@ -4,6 +4,7 @@
 #include "rota_client.h"
 
 #include "client/connection/connection.h"
+#include "net/wire/wire.h"
 
 // ---- connect.c: a connection of a program ------------------------------------------------------
 

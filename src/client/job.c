@@ -3,6 +3,7 @@
 // Nothing is sent before rota_client_submit(). A task that is refused changes nothing; a lack of
 // memory makes the job unusable.
 #include "client/internal.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "job/file/jobfile.h"
+#include "base/base.h"
 #include "turn/catalog.h"
 #include "job/message/submission.h"
 #include "net/wire/wire.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "store/sqlite/snapshot.h"
+#include "store/store.h"
 
 #include <stdio.h>
 

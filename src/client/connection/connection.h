@@ -13,6 +13,7 @@
 #include "rota_client.h"
 
 #include "net/link/link.h"
+#include "net/wire/wire.h"
 
 // The link is null before the first connect and after a failed one, and closed when the connection
 // broke.

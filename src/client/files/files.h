@@ -6,6 +6,7 @@
 #include "client/connection/connection.h"
 #include "job/file/jobfile.h"
 #include "job/message/submission.h"
+#include "object/cache/cache.h"
 #include "object/transfer/transfer.h"
 #include "os/os.h"
 

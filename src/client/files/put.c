@@ -5,6 +5,8 @@
 // opened again, and the server names the offset from which to resume. A busy server does not read
 // from a connection before its turn, so only the first answer has a time limit.
 #include "client/files/files.h"
+#include "net/link/link.h"
+#include "net/wire/wire.h"
 #include "os/os.h"
 
 #include <errno.h>

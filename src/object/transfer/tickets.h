@@ -2,6 +2,7 @@
 #pragma once
 
 #include "object/transfer/transfer.h"
+#include "base/base.h"
 
 enum { TICKET_OF_ALL, TICKET_OF_SHARE, TICKET_LISTS };
 struct ticket_link {

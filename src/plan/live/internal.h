@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/live/live.h"
+#include "base/base.h"
 
 // Edges and uses as they were submitted, one submission after the other.
 struct live_raw {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "store/sqlite/definition_rows.h"
+#include "store/store.h"
 #include "turn/attempt_end.h"
 #include "net/wire/wire.h"
 #include "server/cluster/handlers.h"

@@ -1,6 +1,8 @@
 // allocator.c - stages tasks that are due: queries each calendar, and stores its answer with the
 // staging.
 #include "server/definitions/definitions.h"
+#include "job/calendar/calendar.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

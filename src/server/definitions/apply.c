@@ -1,5 +1,7 @@
 // apply.c - executes `rota define`: a file of actions becomes one turn, or nothing.
 #include "server/definitions/definitions.h"
+#include "job/definition/definition.h"
+#include "store/sqlite/definition_rows.h"
 
 #include <stdarg.h>
 #include <stdio.h>

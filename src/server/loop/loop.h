@@ -4,7 +4,10 @@
 #include "object/transfer/transfer.h"
 #include "server/cluster/planning.h"
 #include "net/link/link.h"
+#include "net/wire/wire.h"
 #include "os/os.h"
+#include "store/store.h"
+#include "turn/turn.h"
 
 enum { SERVE_LISTENERS = 8 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "net/wire/wire.h"
 #include "server/cluster/cluster.h"
 #include "store/store_kind.h"
 #include "sim/cluster/simulation.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/whatif/whatif.h"
+#include "base/base.h"
 
 enum news_kind { NEWS_STARTED, NEWS_ENDED, NEWS_FAILED, NEWS_LOST, NEWS_NO_ROOM, NEWS_ARRIVED };
 struct news {  // a report of a worker

@@ -1,5 +1,7 @@
 // session.c - opens a database file together with a core, for commands that change it.
 #include "turn/session/session.h"
+#include "job/calendar/calendar.h"
+#include "store/store.h"
 #include "store/sqlite/open.h"
 #include "os/os.h"
 

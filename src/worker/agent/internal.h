@@ -2,6 +2,7 @@
 #pragma once
 
 #include "worker/agent/agent.h"
+#include "object/cache/cache.h"
 #include "worker/agent/decide.h"
 #include "worker/agent/run_orders.h"
 #include "worker/agent/spool.h"

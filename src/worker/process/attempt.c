@@ -14,6 +14,7 @@
 #include "worker/process/eviction.h"
 #include "worker/process/stream_tee.h"
 #include "worker/process/internal.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdio.h>

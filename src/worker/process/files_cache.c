@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "object/cache/cache.h"
 #include "worker/process/internal.h"
+#include "base/base.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "object/cache/internal.h"
 #include "worker/process/user.h"
 #include "worker/process/internal.h"
+#include "base/base.h"
 
 #include <dirent.h>
 #include <fcntl.h>

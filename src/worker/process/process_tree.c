@@ -11,6 +11,7 @@
 // can be signalled. In a namespace that runs a single command, one kill() reaches all.
 #define _GNU_SOURCE
 #include "worker/process/internal.h"
+#include "base/base.h"
 
 #include <dirent.h>
 #include <errno.h>
