@@ -12,7 +12,7 @@ static bool is_bundle(const struct job *job, uint32_t task)
 static enum rota_error cancel_in_core(struct rota_pool *pool, rota_task_id task)
 {
     struct rota_event event = {.kind = ROTA_EVENT_CANCEL, .task = {.task = task}};
-    return turn_step(pool, &event);
+    return pool_turn_step(pool, &event);
 }
 
 // Takes the task from a server thread that has not started it.
@@ -137,7 +137,7 @@ enum rota_error rota_pool_retry(struct rota_pool *pool, rota_task_id task)
         error = pool_refuse(pool, ROTA_NOT_NOW, "the pool is shut");
     if (!error && !client_reserve(pool, job->client, 1))
         error = pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the confirmation");
-    if (!error) error = turn_step(pool, &event);
+    if (!error) error = pool_turn_step(pool, &event);
     if (!error) {
         client_expect(pool, job->client, 1);
         pool_job_is_not_over(pool, job);

@@ -44,7 +44,7 @@ static enum rota_error step_claim(struct rota_pool *pool, const struct rota_even
     if (again && !client_reserve(pool, job->client, 1))
         return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the confirmation");
     pool->granted_count = 0;
-    enum rota_error error = turn_step(pool, event);
+    enum rota_error error = pool_turn_step(pool, event);
     if (error || !again) return error;
     client_expect(pool, job->client, 1);
     pool_job_is_not_over(pool, job);
@@ -122,7 +122,7 @@ static enum rota_error tell(struct rota_pool *pool, const struct rota_event *eve
         bool fine = event->kind == ROTA_EVENT_DELIVER && event->claim.flags & ROTA_DELIVERED_OK;
         error = fine ? ROTA_OK : delivered(pool);
     } else if (!error && event->kind == ROTA_EVENT_CLAIM_STARTED) {
-        error = turn_step(pool, event);
+        error = pool_turn_step(pool, event);
     } else if (!error) {
         error = turn_end(pool, job, event);
         if (error == ROTA_STALE) pool_refuse(pool, error, "the task was cancelled");

@@ -121,7 +121,7 @@ static enum rota_error seal_all(struct rota_pool *pool)
                                               .policy = ROTA_POLICY_CLAIM,
                                               .first = job->task_count + 1,
                                               .last = true}};
-        enum rota_error error = turn_step(pool, &event);
+        enum rota_error error = pool_turn_step(pool, &event);
         if (error) return error;
         job->flags &= ~(uint32_t)ROTA_POOL_OPEN;
         pool->live++;

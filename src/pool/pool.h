@@ -202,7 +202,7 @@ void servers_unlock(struct rota_pool *pool);
 // ---- turn.c: steps of the core and their effects --------------------------------------------
 
 // For public functions, whose caller may ask for the reason; servers call rota_step().
-enum rota_error turn_step(struct rota_pool *pool, const struct rota_event *event);
+enum rota_error pool_turn_step(struct rota_pool *pool, const struct rota_event *event);
 void turn_take(struct rota_pool *pool);  // takes effects; grants are left in pool->granted
 void turn_wake(struct rota_pool *pool);  // wakes all threads that can continue
 // reports ends of servers to the core; false: there were none

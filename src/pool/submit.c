@@ -143,7 +143,7 @@ static enum rota_error step_submit(struct rota_pool *pool, const struct rota_poo
     bool lanes = has_lanes(spec) && !job->in_lanes;
     bool open = job->number == 0 || job->flags & ROTA_POOL_OPEN;
     pool->accepting = job->number ? NULL : job;
-    enum rota_error error = turn_step(pool, &event);
+    enum rota_error error = pool_turn_step(pool, &event);
     if (error) {
         pool->accepting = NULL;
         return error;
@@ -187,7 +187,7 @@ static enum rota_error submit_plain(struct rota_pool *pool, const struct rota_po
     struct rota_event event
         = {.kind = ROTA_EVENT_SUBMIT, .submit = {.policy = ROTA_POLICY_CLAIM}};
     pool->accepting = job;
-    enum rota_error error = turn_step(pool, &event);
+    enum rota_error error = pool_turn_step(pool, &event);
     if (error) {
         pool->accepting = NULL;
         return error;
@@ -285,7 +285,7 @@ enum rota_error rota_pool_lane(struct rota_pool *pool, uint32_t lane, uint32_t f
     struct rota_event event = {
         .kind = ROTA_EVENT_LANE, .lane = {.lane = lane, .flags = flags, .patience = ROTA_NEVER}};
     pool_enter(pool);
-    enum rota_error error = turn_step(pool, &event);
+    enum rota_error error = pool_turn_step(pool, &event);
     turn_take(pool);
     pool_leave(pool);
     return error;

@@ -1,7 +1,7 @@
 // turn.c - steps of the core, their effects, and waking threads.
 #include "pool/pool.h"
 
-enum rota_error turn_step(struct rota_pool *pool, const struct rota_event *event)
+enum rota_error pool_turn_step(struct rota_pool *pool, const struct rota_event *event)
 {
     enum rota_error error = rota_step(pool->rota, event);
     return error ? pool_refuse(pool, error, rota_reason(pool->rota)) : ROTA_OK;

@@ -100,8 +100,8 @@ static bool places_admit(const struct places *places, struct data_owner owner, u
     return places->are_free || (places->last && has + 1 < places->has);
 }
 
-bool queue_may_enter(const struct data_server *server, struct data_owner owner, int64_t now,
-                     struct guest **leaves)
+bool connection_queue_may_enter(const struct data_server *server, struct data_owner owner,
+                                int64_t now, struct guest **leaves)
 {
     struct places places = places_of(server, owner.is_client, now);
     *leaves = places.last;
@@ -154,7 +154,7 @@ static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
 
 // The newest connection of the key with the most is dropped, if that key has more than the new one
 // would have. This runs for each refused connection, so it visits each waiting one at most twice.
-static bool queue_make_room(struct data_server *server, struct data_owner owner)
+static bool connection_queue_make_room(struct data_server *server, struct data_owner owner)
 {
     struct tally tallies[TALLIES] = {0};
     uint32_t most = 0, last = server->queue_count;
@@ -171,17 +171,17 @@ static bool queue_make_room(struct data_server *server, struct data_owner owner)
     return true;
 }
 
-static bool queue_fits(struct data_server *server, struct data_owner owner)
+static bool connection_queue_fits(struct data_server *server, struct data_owner owner)
 {
     if (owner.is_client && waiting_of(server, owner) >= DATA_QUEUE_CLIENT) return false;
     bool is_free = server->queue_count < DATA_QUEUE_MAX
                    && waiting_of_kind(server, owner.is_client) < DATA_QUEUE_KIND;
-    return is_free || queue_make_room(server, owner);
+    return is_free || connection_queue_make_room(server, owner);
 }
 
-bool queue_add(struct data_server *server, const struct data_adoption *adoption)
+bool connection_queue_add(struct data_server *server, const struct data_adoption *adoption)
 {
-    bool fits = queue_fits(server, adoption->owner);
+    bool fits = connection_queue_fits(server, adoption->owner);
     if (fits)
         server->queue[server->queue_count++] = *adoption;
     else
@@ -189,8 +189,8 @@ bool queue_add(struct data_server *server, const struct data_adoption *adoption)
     return fits;
 }
 
-bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
-                struct guest **leaves)
+bool connection_queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
+                           struct guest **leaves)
 {
     uint32_t best = DATA_QUEUE_MAX, least = UINT32_MAX;
     if (!server->queue_count) return false;
@@ -211,13 +211,13 @@ bool queue_next(struct data_server *server, int64_t now, struct data_adoption *a
     return true;
 }
 
-void queue_release(struct data_server *server)
+void connection_queue_release(struct data_server *server)
 {
     for (uint32_t i = 0; i < server->queue_count; i++) data_adoption_drop(&server->queue[i]);
     server->queue_count = 0;
 }
 
-uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys)
+uint32_t connection_queue_revoke(struct data_server *server, const struct link_keys *keys)
 {
     uint32_t kept = 0, before = server->queue_count;
     for (uint32_t i = 0; i < server->queue_count; i++) {

@@ -133,18 +133,19 @@ bool turns_are_due(const struct data_server *server);
 
 // Whether there is a place for a guest of this owner. `*leaves` is the guest that has to leave for
 // it, or null.
-bool queue_may_enter(const struct data_server *server, struct data_owner owner, int64_t now,
-                     struct guest **leaves);
+bool connection_queue_may_enter(const struct data_server *server, struct data_owner owner,
+                                int64_t now, struct guest **leaves);
 // False: it cannot even wait, and was told to try again.
-bool queue_add(struct data_server *server, const struct data_adoption *adoption);
+bool connection_queue_add(struct data_server *server, const struct data_adoption *adoption);
 // The next connection that may enter; it no longer waits. False: none.
-bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
-                struct guest **leaves);
+bool connection_queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
+                           struct guest **leaves);
 void crowder_note(struct data_server *server, const struct link *link);
-uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys);  // how many
+// How many.
+uint32_t connection_queue_revoke(struct data_server *server, const struct link_keys *keys);
 void revoked_note(struct data_server *server, char *who);  // for the audit log
 void data_adoption_drop(const struct data_adoption *adoption);  // its link and its `who`
-void queue_release(struct data_server *server);
+void connection_queue_release(struct data_server *server);
 
 // ---- hasher.c: a thread that hashes files while they are written, and syncs them --------------
 

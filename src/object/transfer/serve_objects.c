@@ -49,7 +49,7 @@ void data_server_close(struct data_server *server)
         guest_release(server->guests[i]);
         free(server->guests[i]);
     }
-    queue_release(server);
+    connection_queue_release(server);
     if (server->listener.file >= 0) link_listener_close(&server->listener);
     parts_release(server->cache, &server->parts);
     flows_release(server);
@@ -126,7 +126,7 @@ uint32_t data_server_revoke(struct data_server *server, const struct link_keys *
         guest_revoke(guest, now);
         count++;
     }
-    return count + queue_revoke(server, keys);
+    return count + connection_queue_revoke(server, keys);
 }
 
 // Guests with a ticket stay; of the others the oldest is disconnected.
@@ -200,8 +200,8 @@ void data_server_adopt(struct data_server *server, const struct data_adoption *a
     struct wire_message welcome = {.kind = WIRE_WELCOME_MESSAGE};
     struct guest *leaves;
     welcome.welcome.version = WIRE_VERSION;
-    bool enters = queue_may_enter(server, adoption->owner, now, &leaves);
-    if (!enters && !queue_add(server, adoption)) return;
+    bool enters = connection_queue_may_enter(server, adoption->owner, now, &leaves);
+    if (!enters && !connection_queue_add(server, adoption)) return;
     wire_put(&adoption->link->out, &welcome);
     if (enters)
         adopted_enter(server, adoption, leaves, now);
@@ -256,7 +256,7 @@ void data_server_work(struct data_server *server, int64_t now)
     guests_remove_gone(server, now);
     struct data_adoption adoption;
     struct guest *leaves;
-    while (queue_next(server, now, &adoption, &leaves))
+    while (connection_queue_next(server, now, &adoption, &leaves))
         adopted_enter(server, &adoption, leaves, now);
     server->worked = now;
     if (somebody_knocks) guests_accept(server, now);  // last: others may have to leave for them

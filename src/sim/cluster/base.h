@@ -97,9 +97,9 @@ struct event_queue {
     uint64_t noted;
 };
 
-void queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
-               uint32_t mark);
-bool queue_next(struct event_queue *queue, struct due *due);
+void event_queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
+                     uint32_t mark);
+bool event_queue_next(struct event_queue *queue, struct due *due);
 
 // ---- disk.c: a store that loses in a crash what was not synced ----------------------------------
 

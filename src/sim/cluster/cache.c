@@ -202,7 +202,7 @@ static void transfer_note(struct sim *sim, uint32_t who, struct transfer *transf
         took += choose_time(sim, OF_DATA, sim->setting.lease * 2);
     }
     transfer->number = ++sim->nodes[who].numbers;
-    queue_add(&sim->queue, sim->now + took, DUE_TRANSFER, who, transfer->number);
+    event_queue_add(&sim->queue, sim->now + took, DUE_TRANSFER, who, transfer->number);
 }
 
 static void transfer_forget(struct node *node, const struct wire_fetch *fetch)

@@ -200,8 +200,8 @@ void sim_client_hears(struct sim *sim, uint32_t who)
 void sim_client_work(struct sim *sim, uint32_t who)
 {
     struct client *client = &sim->clients[who];
-    queue_add(&sim->queue, sim->now + 1000 + choose_time(sim, OF_CLIENTS, IDLE_MAX),
-               DUE_CLIENT, who, 0);
+    event_queue_add(&sim->queue, sim->now + 1000 + choose_time(sim, OF_CLIENTS, IDLE_MAX),
+                     DUE_CLIENT, who, 0);
     if (client->submissions) submission_make(sim, who);
     more_make(sim, who);
     for (int i = 0; i < 4 && !sim->is_clear; i++)

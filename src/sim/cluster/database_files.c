@@ -25,7 +25,7 @@ void files_vanish(struct sim *sim)
     disk_copy_make(daemon->store, COPY_LOST);
     daemon->files.copied_at = sim->now;
     int64_t later = NOTICED_WITHIN + 500000 + choose_time(sim, OF_FILES, 500000);
-    queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
+    event_queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
 }
 
 // ---- Restored backups ---------------------------------------------------------------------------
@@ -55,7 +55,7 @@ void files_told(struct sim *sim, const struct wire_message *message)
     if (message->kind != WIRE_RUN_MESSAGE || !daemon->files.ends_soon) return;
     daemon->files.ends_soon = false;  // it has promised something that the backup does not contain
     int64_t later = 1 + choose_time(sim, OF_FILES, LOST_LIFE);
-    queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
+    event_queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
 }
 
 // A command that never ends keeps its worker away from a server with another database.

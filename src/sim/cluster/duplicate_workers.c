@@ -25,7 +25,7 @@ void duplicate_make(struct sim *sim, uint32_t who)
     node->cores = first->cores;
     node->is_duplicate = true;
     int64_t comes = choose_time(sim, OF_DUPLICATES, sim->setting.fault_time);
-    queue_add(&sim->queue, comes, DUE_WORKER_UP, who, 0);
+    event_queue_add(&sim->queue, comes, DUE_WORKER_UP, who, 0);
 }
 
 void duplicates_end(struct sim *sim)

@@ -12,8 +12,8 @@ static void put(struct event_queue *queue, uint32_t place, struct due due)
     queue->items[place] = due;
 }
 
-void queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
-               uint32_t mark)
+void event_queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
+                     uint32_t mark)
 {
     sim_reserve(&queue->items, &queue->capacity, queue->count, sizeof *queue->items);
     struct due due = {at, queue->noted++, kind, who, mark};
@@ -22,7 +22,7 @@ void queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32
     put(queue, place, due);
 }
 
-bool queue_next(struct event_queue *queue, struct due *due)
+bool event_queue_next(struct event_queue *queue, struct due *due)
 {
     if (!queue->count) return false;
     *due = queue->items[0];

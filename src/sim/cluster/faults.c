@@ -324,7 +324,7 @@ void faults_change(struct sim *sim)
 {
     const struct setting *setting = &sim->setting;
     if (sim->now >= setting->fault_time) return faults_clear(sim);
-    queue_add(&sim->queue, sim->now + setting->tick, DUE_FAULT, 0, 0);
+    event_queue_add(&sim->queue, sim->now + setting->tick, DUE_FAULT, 0, 0);
     if (chance(sim, OF_FAULTS, setting->server_crash)) sim_daemon_stop(sim);
     if (chance(sim, OF_FAULTS, setting->worker_crash)) {
         bool reboots = chance(sim, OF_FAULTS, setting->reboot);

@@ -7,7 +7,7 @@ enum { IDLE_MAX = 200000, LIVES = 100000, SLACK = 32, ASKS_AGAIN = 400000, TRIES
 static void handler_note(struct sim *sim, uint32_t who, int64_t at)
 {
     struct handler *handler = &sim->handlers[who];
-    queue_add(&sim->queue, at, DUE_HANDLER, who, ++handler->mark);
+    event_queue_add(&sim->queue, at, DUE_HANDLER, who, ++handler->mark);
 }
 
 // ---- The tasks it really holds ------------------------------------------------------------------

@@ -38,7 +38,7 @@ static void flow_schedule(struct sim *sim, uint32_t number, enum side to, int64_
     struct flow *flow = &link_at(sim, number)->flow[to];
     if (flow->scheduled || !flow->first) return;
     flow->scheduled = true;
-    queue_add(&sim->queue, at, to == SERVER_SIDE ? DUE_TO_SERVER : DUE_TO_FAR, number, 0);
+    event_queue_add(&sim->queue, at, to == SERVER_SIDE ? DUE_TO_SERVER : DUE_TO_FAR, number, 0);
 }
 
 static void flow_add(struct sim *sim, struct flow *flow, const char *bytes, uint32_t length)

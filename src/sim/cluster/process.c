@@ -17,7 +17,7 @@ struct process *process_find(struct node *node, rota_task_id task, uint32_t atte
 
 static void process_note(struct sim *sim, uint32_t who, const struct process *process)
 {
-    queue_add(&sim->queue, process->at, DUE_PROCESS, who, process->number);
+    event_queue_add(&sim->queue, process->at, DUE_PROCESS, who, process->number);
 }
 
 void process_begin(struct sim *sim, uint32_t who, const struct wire_run *run)
@@ -54,7 +54,7 @@ void report_add(struct sim *sim, struct node *node, struct attempt *attempt, enu
                                      .status = status,
                                      .reason = wire_text_of("")};
     if (attempt->state != ATTEMPT_ENDED)
-        attempt_move(&node->decide.attempts, attempt, ATTEMPT_ENDED);
+        attempts_move(&node->decide.attempts, attempt, ATTEMPT_ENDED);
     finished.began = finished.ended = sim->now;
     sim_reserve(&node->spool, &node->spool_capacity, node->spool_count, sizeof *node->spool);
     node->spool[node->spool_count++] = (struct spooled){.finished = finished};
@@ -85,9 +85,9 @@ void sim_node_spool(struct sim *sim, uint32_t who)
         struct attempts *attempts = &node->decide.attempts;
         if (spooled->safe) continue;
         spooled->safe = true;
-        attempt_move(attempts,
-                     attempts_find(attempts, spooled->finished.task, spooled->finished.attempt),
-                     ATTEMPT_SPOOLED);
+        attempts_move(attempts,
+                      attempts_find(attempts, spooled->finished.task, spooled->finished.attempt),
+                      ATTEMPT_SPOOLED);
         if (node->welcome) report_put(spooled, &sim->links[node->link]->out[FAR_SIDE]);
     }
     sim_node_flush(sim, who);
@@ -128,7 +128,7 @@ static void process_start(struct sim *sim, uint32_t who, struct process *process
     sim_stream_started(sim, who, process);
     if (process->is_stubborn) see(sim, SIGHT_STUBBORN);
     process_note(sim, who, process);
-    attempt_move(attempts, attempt, ATTEMPT_RUNNING);
+    attempts_move(attempts, attempt, ATTEMPT_RUNNING);
     message.started.task = process->task;
     message.started.attempt = process->attempt;
     message.started.at = sim->now;

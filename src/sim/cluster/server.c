@@ -84,7 +84,7 @@ void sim_daemon_start(struct sim *sim)
         server_close(&daemon->server);
         disk_crash(daemon->store);
         play_record_crash(&sim->played, disk_written(daemon->store));
-        queue_add(&sim->queue, sim->now + 100000, DUE_SERVER_UP, 0, 0);
+        event_queue_add(&sim->queue, sim->now + 100000, DUE_SERVER_UP, 0, 0);
         return;
     }
     daemon->up = true;
@@ -117,7 +117,7 @@ void sim_daemon_stop(struct sim *sim)
     sim_say(sim, "server crashes at turn %llu of %llu",
               (unsigned long long)disk_written(daemon->store), (unsigned long long)written);
     int64_t away = 1000 + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
-    queue_add(&sim->queue, sim->now + away, DUE_SERVER_UP, 0, 0);
+    event_queue_add(&sim->queue, sim->now + away, DUE_SERVER_UP, 0, 0);
 }
 
 // ---- Turns -------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ void sim_daemon_due(struct sim *sim, int64_t at)
     struct daemon *daemon = &sim->daemon;
     if (!daemon->up || daemon->turn_is_due) return;
     daemon->turn_is_due = true;
-    queue_add(&sim->queue, at, DUE_TURN, 0, daemon->mark);
+    event_queue_add(&sim->queue, at, DUE_TURN, 0, daemon->mark);
 }
 
 void sim_daemon_input(struct sim *sim, uint32_t number)
@@ -243,7 +243,7 @@ static void flush_to(struct sim *sim, bool workers)
 static void flush(struct sim *sim)
 {
     rota_time more = cluster_feed(&sim->daemon.cluster, sim->now);
-    if (more != INT64_MAX) queue_add(&sim->queue, more, DUE_FEED, 0, sim->daemon.mark);
+    if (more != INT64_MAX) event_queue_add(&sim->queue, more, DUE_FEED, 0, sim->daemon.mark);
     sim->words++;
     flush_to(sim, true);
     flush_to(sim, false);
@@ -255,7 +255,7 @@ static void wake_note(struct sim *sim)
     int64_t at = sim->now + LOOKS_EVERY;
     rota_time next = cluster_deadline(&daemon->cluster);
     if (next < at) at = next > sim->now ? next : sim->now + 1;
-    queue_add(&sim->queue, at, DUE_WAKE, 0, ++daemon->wake);
+    event_queue_add(&sim->queue, at, DUE_WAKE, 0, ++daemon->wake);
 }
 
 static void settle_note(struct sim *sim, uint64_t turn)
@@ -269,8 +269,8 @@ static void settle_note(struct sim *sim, uint64_t turn)
     if (hangs) see(sim, SIGHT_SYNC_HUNG);
     // A server whose disk does not answer is killed; whether its turn was written is unknown.
     if (hangs) took = choose_time(sim, OF_DISK, sim->setting.lease * 2);
-    queue_add(&sim->queue, sim->now + took, hangs ? DUE_SERVER_KILL : DUE_SETTLE,
-               (uint32_t)turn, sim->daemon.mark);
+    event_queue_add(&sim->queue, sim->now + took, hangs ? DUE_SERVER_KILL : DUE_SETTLE,
+                     (uint32_t)turn, sim->daemon.mark);
 }
 
 void sim_daemon_turn(struct sim *sim)

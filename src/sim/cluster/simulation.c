@@ -60,7 +60,7 @@ static void event_happens(struct sim *sim, const struct due *due)
     if (hangs) {
         int64_t until = sim->nodes[due->who].stalled_until;
         if (is_timer) sim->nodes[due->who].timer_at = until;
-        queue_add(&sim->queue, until, (enum due_kind)due->kind, due->who, due->mark);
+        event_queue_add(&sim->queue, until, (enum due_kind)due->kind, due->who, due->mark);
         return;
     }
     switch ((enum due_kind)due->kind) {
@@ -135,13 +135,13 @@ static void sim_begin(struct sim *sim)
     for (uint32_t i = 0; i < setting->clients; i++) {
         sim->clients[i].link = NOBODY;
         sim->clients[i].submissions = setting->submissions;
-        queue_add(&sim->queue, choose_time(sim, OF_CLIENTS, 100000), DUE_CLIENT, i, 0);
+        event_queue_add(&sim->queue, choose_time(sim, OF_CLIENTS, 100000), DUE_CLIENT, i, 0);
     }
     for (uint32_t i = 0; i < setting->handlers; i++) {
         sim->handlers[i] = (struct handler){.link = NOBODY, .high = HANDLER_HIGH + i};
-        queue_add(&sim->queue, choose_time(sim, OF_HANDLERS, 100000), DUE_HANDLER, i, 0);
+        event_queue_add(&sim->queue, choose_time(sim, OF_HANDLERS, 100000), DUE_HANDLER, i, 0);
     }
-    queue_add(&sim->queue, setting->tick, DUE_FAULT, 0, 0);
+    event_queue_add(&sim->queue, setting->tick, DUE_FAULT, 0, 0);
 }
 
 static void sim_end(struct sim *sim)
@@ -174,7 +174,7 @@ void sim_run(const struct sim_options *options, struct sim_result *result)
     *result = (struct sim_result){0};
     tape_open(&sim.tape, options);
     sim_begin(&sim);
-    while (!over && !*result->wrong && queue_next(&sim.queue, &due)) {
+    while (!over && !*result->wrong && event_queue_next(&sim.queue, &due)) {
         if (due.at > sim.now) sim.now = due.at;  // a delayed event happens at once
         sim_note(&sim, hash_mix((uint64_t)due.at, due.kind));
         event_happens(&sim, &due);

@@ -28,7 +28,7 @@ static void stream_remove(struct open_streams *open_streams, struct kept_stream 
 static void process_due(struct sim *sim, uint32_t who, struct process *process, int64_t at)
 {
     process->at = at;
-    queue_add(&sim->queue, at, DUE_PROCESS, who, process->number);
+    event_queue_add(&sim->queue, at, DUE_PROCESS, who, process->number);
 }
 
 // ---- Reading -----------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ static void must_end(struct sim *sim, uint32_t who, int64_t now)
     while ((attempt = decide_must_end(&node->decide, attempt, now))) {
         bool fences = attempt->is_exclusive && decide_lease_is_over(&node->decide, now);
         if (fences) {
-            attempt_fence(&node->decide.attempts, attempt);
+            attempts_fence(&node->decide.attempts, attempt);
             see(sim, SIGHT_FENCED);
         }
         run_orders_stop(&node->orders, attempt, 0);
@@ -182,13 +182,13 @@ void sim_node_schedule(struct sim *sim, uint32_t who)
     if (unsafe && !node->spool_is_due) {
         node->spool_is_due = true;
         int64_t took = 100 + choose_time(sim, OF_WORKERS, SPOOL_SYNC);
-        queue_add(&sim->queue, sim->now + took, DUE_SPOOL, who, node->mark);
+        event_queue_add(&sim->queue, sim->now + took, DUE_SPOOL, who, node->mark);
     }
     if (due == INT64_MAX) return;
     int64_t at = sim_time(sim, node, due);
     if (at >= node->timer_at) return;
     node->timer_at = at;
-    queue_add(&sim->queue, at, DUE_WORKER, who, node->mark);
+    event_queue_add(&sim->queue, at, DUE_WORKER, who, node->mark);
 }
 
 // ---- A loop that waits for a disk, or an agent that is stopped ----------------------------------
@@ -198,7 +198,7 @@ static void fence_note(struct sim *sim, uint32_t who)
     struct node *node = &sim->nodes[who];
     int64_t due = decide_fence_due(&node->decide);
     if (due == INT64_MAX) return;
-    queue_add(&sim->queue, sim_time(sim, node, due), DUE_FENCE, who, node->mark);
+    event_queue_add(&sim->queue, sim_time(sim, node, due), DUE_FENCE, who, node->mark);
 }
 
 void sim_node_stall(struct sim *sim, uint32_t who)
@@ -213,7 +213,7 @@ void sim_node_stall(struct sim *sim, uint32_t who)
     fence_note(sim, who);
     if (!chance(sim, OF_FAULTS, sim->setting.parted)) return;
     int64_t parted = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease / 8);
-    queue_add(&sim->queue, parted, DUE_PARTED, who, node->mark);
+    event_queue_add(&sim->queue, parted, DUE_PARTED, who, node->mark);
 }
 
 // Either the commands or the worker get the signal first; until the worker ends, it reports the
@@ -230,7 +230,7 @@ void sim_node_evict(struct sim *sim, uint32_t who)
     if (node->welcome) wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
     sim_node_flush(sim, who);
     int64_t killed = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease);
-    queue_add(&sim->queue, killed, DUE_EVICTED, who, node->mark);
+    event_queue_add(&sim->queue, killed, DUE_EVICTED, who, node->mark);
 }
 
 // Earlier input stays in its socket, and is read when the worker continues, as if nothing had
@@ -246,8 +246,8 @@ void sim_node_part(struct sim *sim, uint32_t who)
     sim_daemon_input(sim, node->link);
     sim->cut[SERVER_SIDE][who] = sim->cut[FAR_SIDE][who] = true;
     int64_t lease = sim->setting.lease;
-    queue_add(&sim->queue, sim->now + lease + choose_time(sim, OF_FAULTS, lease),
-               DUE_MEND, who, 0);
+    event_queue_add(&sim->queue, sim->now + lease + choose_time(sim, OF_FAULTS, lease),
+                     DUE_MEND, who, 0);
 }
 
 // The process that runs commands has the same timer, and is not stopped with the agent.
@@ -322,7 +322,7 @@ void sim_node_crash(struct sim *sim, uint32_t who, bool reboots)
         node->place = 0;
     }
     int64_t away = 1000 + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
-    queue_add(&sim->queue, sim->now + away, DUE_WORKER_UP, who, 0);
+    event_queue_add(&sim->queue, sim->now + away, DUE_WORKER_UP, who, 0);
 }
 
 // It loses its reports together with its objects, also those that were on disk.

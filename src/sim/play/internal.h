@@ -218,7 +218,7 @@ uint32_t task_row_find(const struct play *play, rota_task_id id);  // 0: not fou
 const char *task_text(const struct play *play, rota_task_id id);
 const char *worker_text(const struct play *play, rota_worker_id id);
 uint32_t lane_named(struct play *play, const char *name);
-struct play_worker *worker_meet(struct play *play, const char *name, uint32_t *number);
+struct play_worker *play_worker_meet(struct play *play, const char *name, uint32_t *number);
 struct play_object *object_meet(struct play *play, const char *name, rota_object_id *id);
 rota_object_id key_meet(struct play *play, const char *name);
 uint32_t object_client(struct play *play, rota_object_id id);  // the owner of its job
@@ -232,7 +232,7 @@ bool turn_open(struct play *play);                     // opens the core, if it 
 // Allocates memory that lives until the next effects of the core: events point to it.
 void *turn_keep(struct play *play, size_t count, size_t size);
 void turn_keep_nothing(struct play *play);
-enum rota_error turn_step(struct play *play, const struct rota_event *event);
+enum rota_error play_turn_step(struct play *play, const struct rota_event *event);
 bool turn_send(struct play *play, const struct rota_event *event);  // true: accepted
 void turn_refuse(struct play *play, enum rota_error error, const char *reason);
 void turn_settle(struct play *play);                   // until the core has nothing to do

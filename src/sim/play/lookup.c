@@ -87,7 +87,7 @@ uint32_t lane_named(struct play *play, const char *name)
 
 // ---- Names that may be new -------------------------------------------------
 
-struct play_worker *worker_meet(struct play *play, const char *name, uint32_t *number)
+struct play_worker *play_worker_meet(struct play *play, const char *name, uint32_t *number)
 {
     *number = names_add(&play->worker_names, name);
     play->workers = array_grow(play->workers, *number, &play->worker_capacity,

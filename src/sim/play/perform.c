@@ -73,7 +73,7 @@ static bool run_fits(const struct play *play, const struct play_worker *worker,
 // A report of a worker may be late, but not invalid.
 static bool worker_says(struct play *play, const struct rota_event *event)
 {
-    enum rota_error error = turn_step(play, event);
+    enum rota_error error = play_turn_step(play, event);
     if (error && error != ROTA_STALE && error != ROTA_NOT_FOUND && error != ROTA_NOT_NOW) {
         play_fail(play, "the core to accept the report of a worker", rota_reason(play->rota));
     }

@@ -115,7 +115,7 @@ void verb_finish(struct play *play)
 static uint32_t worker_introduce(struct play *play, const char *name)
 {
     uint32_t number;
-    struct play_worker *worker = worker_meet(play, name, &number);
+    struct play_worker *worker = play_worker_meet(play, name, &number);
     if (worker->known) return number;
     *worker = (struct play_worker) {
         .known = true, .manual = true, .cores = 1, .memory_mib = UINT32_MAX,

@@ -85,7 +85,7 @@ void verb_config(struct play *play)
 void verb_worker(struct play *play)
 {
     uint32_t number;
-    struct play_worker *worker = worker_meet(play, take_name(play), &number);
+    struct play_worker *worker = play_worker_meet(play, take_name(play), &number);
     uint32_t cores = take_number(play, "cpus", 1);
     uint64_t memory = take_size(play, "mem", (uint64_t)UINT32_MAX << 20) >> 20;
     uint32_t memory_mib = memory < UINT32_MAX ? (uint32_t)memory : UINT32_MAX;

@@ -193,7 +193,7 @@ static void lanes_declare(struct play *play)
         play->lanes = array_grow(play->lanes, lane, &play->lane_capacity, sizeof *play->lanes);
         if (!lane || play->lanes[lane]) continue;
         struct rota_event event = { .kind = ROTA_EVENT_LANE, .lane = { lane, 0, ROTA_NEVER } };
-        play->lanes[lane] = turn_step(play, &event) == ROTA_OK;
+        play->lanes[lane] = play_turn_step(play, &event) == ROTA_OK;
     }
 }
 

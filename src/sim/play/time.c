@@ -80,7 +80,7 @@ void bounds_tell(struct play *play)
 {
     for (uint32_t i = 0; i < play->bounds.count; i++) {
         struct rota_event event = bound_event(&play->bounds.items[i]);
-        turn_step(play, &event);  // refused if the job is closed by now
+        play_turn_step(play, &event);  // refused if the job is closed by now
     }
 }
 

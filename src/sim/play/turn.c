@@ -46,7 +46,7 @@ void turn_reopen(struct play *play)
         return;
     }
     if (!turn_open(play)) return;
-    enum rota_error error = turn_step(play, &event);
+    enum rota_error error = play_turn_step(play, &event);
     if (!error) return;
     if (play->options.database) {
         store_gives_up(play, rota_reason(play->rota));
@@ -90,7 +90,7 @@ void turn_keep_nothing(struct play *play)
     while (play->kept_count) free(play->kept[--play->kept_count]);
 }
 
-enum rota_error turn_step(struct play *play, const struct rota_event *event)
+enum rota_error play_turn_step(struct play *play, const struct rota_event *event)
 {
     struct rota_event *kept = turn_keep(play, 1, sizeof *kept);
     *kept = *event;
@@ -106,7 +106,7 @@ bool turn_send(struct play *play, const struct rota_event *event)
     if (play->halt || play->answer) return false;
     bool compare = play->refused || play->options.check;
     uint64_t before = compare ? rota_digest(play->rota) : 0;
-    play->answer = turn_step(play, event);
+    play->answer = play_turn_step(play, event);
     if (!play->answer) return true;
     snprintf(play->reason, sizeof play->reason, "%s", rota_reason(play->rota));
     if (compare && rota_digest(play->rota) != before) play->changed = true;
@@ -166,7 +166,7 @@ static bool turn_take(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_TIME, .time = { play->plan_took } };
     play->plan_took = 0;
-    enum rota_error error = turn_step(play, &event);
+    enum rota_error error = play_turn_step(play, &event);
     if (error) {
         play_fail(play, "the core to take a turn", rota_reason(play->rota));
         play->halt = PLAY_STOPS;

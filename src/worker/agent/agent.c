@@ -215,7 +215,7 @@ static void must_end(struct agent *agent, int64_t now)
     for (struct attempt *attempt = NULL; (attempt = decide_must_end(decide, attempt, now));) {
         bool is_fenced = attempt->is_exclusive && decide_lease_is_over(decide, now);
         run_orders_stop(&agent->orders, attempt, is_fenced ? 0 : attempt->grace);
-        if (is_fenced && attempt_is_alive(attempt)) attempt_fence(&decide->attempts, attempt);
+        if (is_fenced && attempt_is_alive(attempt)) attempts_fence(&decide->attempts, attempt);
     }
 }
 

@@ -99,7 +99,7 @@ struct attempt *attempts_next(const struct attempts *attempts, const struct atte
     return NULL;
 }
 
-void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state)
+void attempts_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state)
 {
     assert(state > attempt->state);  // a state never goes back
     count(attempts, attempt, false);
@@ -107,7 +107,7 @@ void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attem
     count(attempts, attempt, true);
 }
 
-void attempt_stop(struct attempts *attempts, struct attempt *attempt)
+void attempts_stop(struct attempts *attempts, struct attempt *attempt)
 {
     assert(attempt->state);
     count(attempts, attempt, false);
@@ -115,7 +115,7 @@ void attempt_stop(struct attempts *attempts, struct attempt *attempt)
     count(attempts, attempt, true);
 }
 
-void attempt_fence(struct attempts *attempts, struct attempt *attempt)
+void attempts_fence(struct attempts *attempts, struct attempt *attempt)
 {
     assert(attempt->is_exclusive);
     count(attempts, attempt, false);

@@ -116,7 +116,7 @@ static struct decide_answer refuse(struct decide *decide, struct attempt *attemp
                                    const char *reason)
 {
     assert(error);
-    attempt_move(&decide->attempts, attempt, ATTEMPT_ENDED);
+    attempts_move(&decide->attempts, attempt, ATTEMPT_ENDED);
     return (struct decide_answer){DECIDE_REFUSE, attempt, error, reason};
 }
 
@@ -130,7 +130,7 @@ static struct decide_answer begin(struct decide *decide, struct attempt *attempt
         return (struct decide_answer){.verdict = DECIDE_HOLD, .attempt = attempt};
     if (attempt->is_exclusive)
         decide->lease_until = later(decide->lease_until, (int64_t)attempt->beat + decide->lease);
-    attempt_move(&decide->attempts, attempt, ATTEMPT_GIVEN);
+    attempts_move(&decide->attempts, attempt, ATTEMPT_GIVEN);
     return (struct decide_answer){.verdict = DECIDE_GIVE, .attempt = attempt};
 }
 

@@ -64,9 +64,9 @@ struct attempt *attempts_older(const struct attempts *attempts, const struct att
 // Iterates in an arbitrary order; null begins, and null is the end.
 struct attempt *attempts_next(const struct attempts *attempts, const struct attempt *after);
 // Only these three functions change a row.
-void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state);
-void attempt_stop(struct attempts *attempts, struct attempt *attempt);
-void attempt_fence(struct attempts *attempts, struct attempt *attempt);
+void attempts_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state);
+void attempts_stop(struct attempts *attempts, struct attempt *attempt);
+void attempts_fence(struct attempts *attempts, struct attempt *attempt);
 static inline uint32_t attempts_count(const struct attempts *attempts)
 {
     return pool_used(&attempts->rows);

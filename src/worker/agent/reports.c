@@ -38,7 +38,7 @@ void report_refused(struct agent *agent, struct attempt *attempt, enum wire_end 
                                      .status = error,
                                      .reason = wire_text_of(reason)};
     if (attempt->state != ATTEMPT_ENDED)
-        attempt_move(&agent->decide.attempts, attempt, ATTEMPT_ENDED);
+        attempts_move(&agent->decide.attempts, attempt, ATTEMPT_ENDED);
     finished.began = finished.ended = os_now();
     report_add(agent, attempt, &finished);
 }
@@ -56,7 +56,7 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
         finished.status = ENOLINK;
         finished.reason = wire_text_of("the stream it read broke off");
     }
-    attempt_move(attempts, attempt, ATTEMPT_ENDED);
+    attempts_move(attempts, attempt, ATTEMPT_ENDED);
     flows_ended(agent, message);
     if (!objects_add(&agent->objects, &finished.outputs))
         return broken(agent, "out of memory for the names of objects");
@@ -71,7 +71,7 @@ static void on_started(struct agent *agent, const struct wire_message *message)
     struct attempts *attempts = &agent->decide.attempts;
     struct attempt *attempt = attempts_find(attempts, started->task, started->attempt);
     if (!attempt || attempt->state != ATTEMPT_GIVEN) return;
-    attempt_move(attempts, attempt, ATTEMPT_RUNNING);
+    attempts_move(attempts, attempt, ATTEMPT_RUNNING);
     flows_started(agent, started->task, started->attempt);
     if (agent->is_welcome) wire_put(&agent->server->out, message);
 }
@@ -126,8 +126,8 @@ static void all_spooled(struct agent *agent)
 {
     struct attempts *attempts = &agent->decide.attempts;
     for (struct report *report = agent->unsafe; report; report = report->next)
-        attempt_move(attempts, attempts_find(attempts, report->task, report->attempt),
-                     ATTEMPT_SPOOLED);
+        attempts_move(attempts, attempts_find(attempts, report->task, report->attempt),
+                      ATTEMPT_SPOOLED);
     agent->unsafe = NULL;
 }
 

@@ -155,11 +155,11 @@ void run_orders_stop(struct run_orders *orders, struct attempt *attempt, int64_t
 {
     bool is_held = attempt->state == ATTEMPT_HELD;
     struct waiting **at = waiting_find(is_held ? &orders->held : &orders->lacking, attempt);
-    attempt_stop(&orders->decide->attempts, attempt);
+    attempts_stop(&orders->decide->attempts, attempt);
     if (!*at && PLANTED(STOP_IGNORED)) return;
     if (!*at) return orders->host->stop(orders->context, attempt, grace);
     waiting_remove(at);
-    attempt_move(&orders->decide->attempts, attempt, ATTEMPT_ENDED);
+    attempts_move(&orders->decide->attempts, attempt, ATTEMPT_ENDED);
     orders->host->report(orders->context, attempt, WIRE_STOPPED, 0, "");
 }
 

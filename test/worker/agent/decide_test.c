@@ -138,7 +138,7 @@ static void a_new_connection_begins_with_nothing(void **state)
 {
     struct decide *decide = *state;
     struct attempt *attempt = give(decide, run_of(1, 1), BEGIN).attempt;
-    attempt_move(&decide->attempts, attempt, ATTEMPT_SPOOLED);
+    attempts_move(&decide->attempts, attempt, ATTEMPT_SPOOLED);
     attempts_remove(&decide->attempts, attempt);
     decide_beat(decide, BEGIN);
     reconnect(decide, BEGIN + SECOND);
@@ -183,7 +183,7 @@ static void exclusive_attempts_end_with_the_lease_and_others_do_not(void **state
     assert_int_equal(must_end_count(decide, BEGIN + LEASE - 1), 0);
     struct attempt *attempt = decide_must_end(decide, NULL, BEGIN + LEASE);
     assert_int_equal(attempt->task.task, 1);
-    attempt_fence(&decide->attempts, attempt);
+    attempts_fence(&decide->attempts, attempt);
     assert_int_equal(must_end_count(decide, BEGIN + LEASE), 0);
     assert_true(decide_due(decide) == BEGIN + HOUR);
 }
@@ -192,7 +192,7 @@ static void a_stop_with_grace_is_no_way_around_the_lease(void **state)
 {
     struct decide *decide = *state;
     struct decide_answer answer = give(decide, exclusive_of(1, 1, BEGIN), BEGIN);
-    attempt_stop(&decide->attempts, answer.attempt);
+    attempts_stop(&decide->attempts, answer.attempt);
     assert_int_equal(must_end_count(decide, BEGIN + LEASE), 1);
 }
 
@@ -204,9 +204,9 @@ static void the_whole_worker_goes_when_exclusive_processes_stay(void **state)
     give(decide, run_of(2, 1), BEGIN);
     assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
     assert_true(decide_fence_last(decide) == BEGIN + LEASE + 4 * SECOND);
-    attempt_fence(&decide->attempts, attempt);  // told to end, but not gone
+    attempts_fence(&decide->attempts, attempt);  // told to end, but not gone
     assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
-    attempt_move(&decide->attempts, attempt, ATTEMPT_ENDED);
+    attempts_move(&decide->attempts, attempt, ATTEMPT_ENDED);
     assert_true(decide_fence_due(decide) == INT64_MAX);
     assert_true(decide_fence_last(decide) == INT64_MAX);
 }
@@ -231,7 +231,7 @@ static void others_end_after_an_hour_without_a_server(void **state)
     assert_int_equal(must_end_count(decide, BEGIN + 2 * BEAT + HOUR - 1), 0);
     struct attempt *attempt = decide_must_end(decide, NULL, BEGIN + 2 * BEAT + HOUR);
     assert_non_null(attempt);
-    attempt_stop(&decide->attempts, attempt);
+    attempts_stop(&decide->attempts, attempt);
     assert_int_equal(must_end_count(decide, BEGIN + 2 * BEAT + HOUR), 0);
     assert_true(decide_due(decide) == INT64_MAX);
 }
@@ -290,7 +290,7 @@ static void a_run_that_comes_twice_runs_once(void **state)
     struct attempt *attempt = give(decide, run_of(1, 2), BEGIN).attempt;
     assert_int_equal(give(decide, run_of(1, 2), BEGIN).verdict, DECIDE_IGNORE);
     assert_int_equal(give(decide, run_of(1, 1), BEGIN).verdict, DECIDE_IGNORE);
-    attempt_move(&decide->attempts, attempt, ATTEMPT_SPOOLED);
+    attempts_move(&decide->attempts, attempt, ATTEMPT_SPOOLED);
     attempts_remove(&decide->attempts, attempt);
     assert_int_equal(give(decide, run_of(1, 2), BEGIN).verdict, DECIDE_IGNORE);
     assert_int_equal(give(decide, run_of(1, 1), BEGIN).verdict, DECIDE_IGNORE);
@@ -314,7 +314,7 @@ static void an_older_attempt_of_the_task_ends_first(void **state)
     struct attempt *second = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 2);
     struct attempt *first = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 1);
     assert_int_equal(decide_go_on(decide, second, BEGIN).verdict, DECIDE_IGNORE);
-    attempt_move(&decide->attempts, first, ATTEMPT_ENDED);
+    attempts_move(&decide->attempts, first, ATTEMPT_ENDED);
     assert_int_equal(decide_go_on(decide, second, BEGIN).verdict, DECIDE_GIVE);
     assert_true(decide->lease_until == BEGIN + LEASE);
 }
@@ -325,7 +325,7 @@ static void what_waited_too_long_for_an_older_attempt_is_refused(void **state)
     give(decide, run_of(1, 1), BEGIN);
     give(decide, exclusive_of(1, 2, BEGIN), BEGIN);
     struct attempt *first = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 1);
-    attempt_move(&decide->attempts, first, ATTEMPT_ENDED);
+    attempts_move(&decide->attempts, first, ATTEMPT_ENDED);
     struct attempt *second = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 2);
     assert_int_equal(decide_go_on(decide, second, BEGIN + LEASE).verdict, DECIDE_REFUSE);
 }
@@ -357,8 +357,8 @@ static void a_join_lists_all_that_is_not_recorded(void **state)
     struct wire_attempt items[8];
     for (uint32_t task = 1; task <= 4; task++) give(decide, run_of(task, 1), BEGIN);
     struct attempts *attempts = &decide->attempts;
-    attempt_move(attempts, attempts_find(attempts, (rota_task_id){7, 2}, 1), ATTEMPT_RUNNING);
-    attempt_move(attempts, attempts_find(attempts, (rota_task_id){7, 3}, 1), ATTEMPT_SPOOLED);
+    attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 2}, 1), ATTEMPT_RUNNING);
+    attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 3}, 1), ATTEMPT_SPOOLED);
     reconnect(decide, BEGIN + SECOND);
     wire_attempts list = decide_join(decide, items);
     assert_int_equal(list.count, 4);

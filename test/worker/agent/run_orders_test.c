@@ -69,7 +69,7 @@ static void report(void *context, struct attempt *attempt, enum wire_end end, in
     struct worker *worker = context;
     (void)reason;
     if (attempt->state != ATTEMPT_ENDED)
-        attempt_move(&worker->decide.attempts, attempt, ATTEMPT_ENDED);
+        attempts_move(&worker->decide.attempts, attempt, ATTEMPT_ENDED);
     note(worker, end == WIRE_STOPPED ? error ? "no stream" : "stopped" : "refused",
          attempt->number);
 }
@@ -77,7 +77,7 @@ static void report(void *context, struct attempt *attempt, enum wire_end end, in
 static void report_input(void *context, struct attempt *attempt)
 {
     struct worker *worker = context;
-    attempt_move(&worker->decide.attempts, attempt, ATTEMPT_ENDED);
+    attempts_move(&worker->decide.attempts, attempt, ATTEMPT_ENDED);
     note(worker, "no input", attempt->number);
 }
 
@@ -126,7 +126,7 @@ static struct attempt *attempt_of(struct worker *worker, uint32_t number)
 
 static void end(struct worker *worker, uint32_t number)
 {
-    attempt_move(&worker->decide.attempts, attempt_of(worker, number), ATTEMPT_ENDED);
+    attempts_move(&worker->decide.attempts, attempt_of(worker, number), ATTEMPT_ENDED);
     run_orders_ended(&worker->orders, (rota_task_id){7, 1}, NOW);
 }
 
