@@ -96,6 +96,12 @@ static void room_make(struct door *door)
         }
 }
 
+static bool bind_fail(struct link_error *error, const char *address, int reason)
+{
+    const char *hint = reason == EADDRINUSE ? " (is another rota server running?)" : "";
+    return link_fail(error, "cannot bind %s: %s%s", address, strerror(reason), hint);
+}
+
 // ---- A Unix socket ------------------------------------------------------------------------
 
 bool peer_is_trusted(int file)
@@ -132,18 +138,14 @@ static bool path_clear(const char *path, const struct sockaddr_un *name, struct 
     struct stat status;
     if (lstat(path, &status)) return true;  // bind() says what else may be wrong
     if (!S_ISSOCK(status.st_mode))
-        return link_fail(error, "%s: the file exists and is not a socket", path);
+        return link_fail(error, "cannot bind %s: the file exists and is not a socket", path);
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (file < 0) return link_fail(error, "%s: %s", path, strerror(errno));
+    if (file < 0) return bind_fail(error, path, errno);
     bool is_left = connect(file, (const struct sockaddr *)name, sizeof *name)
                    && errno == ECONNREFUSED;
     close(file);
-    if (!is_left)
-        return link_fail(error, "%s: address already in use (is another rota server running?)",
-                         path);
-    if (unlink(path) && errno != ENOENT)
-        return link_fail(error, "%s: %s", path, strerror(errno));
-    return true;
+    if (!is_left) return bind_fail(error, path, EADDRINUSE);
+    return unlink(path) == 0 || errno == ENOENT || bind_fail(error, path, errno);
 }
 
 static bool path_bind(struct link_listener *listener, const char *path, struct link_error *error)
@@ -156,7 +158,7 @@ static bool path_bind(struct link_listener *listener, const char *path, struct l
     if (listener->file < 0 || fchmod(listener->file, 0600)
         || bind(listener->file, (struct sockaddr *)&name, sizeof name)
         || listen(listener->file, BACKLOG) || lstat(path, &listener->door->path))
-        return link_fail(error, "%s: %s", path, strerror(errno));
+        return bind_fail(error, path, errno);
     return true;
 }
 
@@ -167,7 +169,7 @@ static bool path_listen(struct link_listener *listener, const char *path, struct
     char folder[sizeof(struct sockaddr_un)];
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path) + 1, path);
     int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0) return link_fail(error, "%s: %s", folder, strerror(errno));
+    if (lock < 0) return bind_fail(error, path, errno);
     while (flock(lock, LOCK_EX) && errno == EINTR) continue;
     bool fine = path_bind(listener, path, error);
     close(lock);
@@ -232,12 +234,12 @@ static bool host_listen(struct link_listener *listener, const struct address *ad
     const char *text = listener->address;
     if (!tls_begin(listener, error)) return false;
     int wrong = getaddrinfo(address->host, address->port, &hints, &found);
-    if (wrong) return link_fail(error, "%s: %s", text, gai_strerror(wrong));
+    if (wrong) return link_fail(error, "cannot bind %s: %s", text, gai_strerror(wrong));
     for (struct addrinfo *at = found; at && listener->file < 0; at = at->ai_next)
         listener->file = port_bind(at);
     int reason = errno;
     freeaddrinfo(found);
-    if (listener->file < 0) return link_fail(error, "%s: %s", text, strerror(reason));
+    if (listener->file < 0) return bind_fail(error, text, reason);
     address_say(listener);
     return true;
 }

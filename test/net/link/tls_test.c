@@ -206,7 +206,7 @@ static void a_second_listener_at_a_port_is_refused(void **state)
     struct link_listener other;
     struct link_error error;
     assert_false(link_listen(&other, pair->listener.address, &pair->keys, &error));
-    assert_non_null(strstr(error.text, "Address already in use"));
+    assert_non_null(strstr(error.text, "Address already in use (is another rota server"));
 }
 
 static void ipv6_is_an_address_like_others(void **state)
