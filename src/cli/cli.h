@@ -65,10 +65,12 @@ int session_define(struct session *session, const char *file, const char *text, 
 bool sql_writes(const char *sql);
 int sql_write(const char *path, const char *sql);
 
-// ---- defaults.c: of a server -------------------------------------------------------------
+// ---- defaults.c: addresses and databases of servers ---------------------------------------------
 
 const char *default_address(char path[OS_PATH_BYTES]);  // where it listens
 const char *default_database(char path[OS_PATH_BYTES]);
+// Whether it is the path of a Unix socket from the working folder: dir/a, or a.sock.
+bool address_is_relative(const char *address);
 
 // ---- remote.c: commands with --server ----------------------------------------------------------
 

@@ -25,9 +25,19 @@ int reach_lost(const struct reach *reach)
     return reach_fail(reach, reach->client.reason, REACH_FAILED);
 }
 
+static void address_settle(struct reach *reach)
+{
+    if (!address_is_relative(reach->server)) return;
+    char *path = path_absolute(reach->server);
+    if (path) snprintf(reach->default_address, sizeof reach->default_address, "%s", path);
+    if (path) reach->server = reach->default_address;
+    free(path);
+}
+
 int reach_keys(struct reach *reach)
 {
     struct link_error error;
+    address_settle(reach);
     if (!reach->key || reach->keys.count) return 0;
     if (!link_keys_read(&reach->keys, reach->key, &error)) return reach_fail(reach, error.text, 2);
     if (!reach->keys.items[0].pem || reach->keys.items[0].role) return 0;

@@ -25,7 +25,8 @@ struct reach {
 
 // Sets the defaults: $ROTA_SERVER and $ROTA_KEY.
 void reach_init(struct reach *reach, const char *name);
-// Reads the key alone, for a command that connects in another way first. 0, or the exit status.
+// Reads the key and makes the address absolute, for a command that connects in another way first.
+// 0, or the exit status.
 int reach_keys(struct reach *reach);
 // 0, or the exit status after an error message. Close it in either case. Tries again for a while
 // if the server is busy, or closes the connection while it is being opened.

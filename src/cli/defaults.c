@@ -1,8 +1,9 @@
-// defaults.c - the default address and database of a server.
+// defaults.c - the default address and database of a server, and addresses that users write.
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 const char *default_address(char path[OS_PATH_BYTES])
@@ -24,4 +25,11 @@ const char *default_database(char path[OS_PATH_BYTES])
     else
         snprintf(path, OS_PATH_BYTES, "%s/.local/state/rota/server.db", home && *home ? home : "");
     return path;
+}
+
+bool address_is_relative(const char *address)
+{
+    size_t length = strlen(address);
+    bool is_path = strchr(address, '/') || (length > 5 && !strcmp(address + length - 5, ".sock"));
+    return is_path && address[0] != '/';
 }

@@ -218,8 +218,12 @@ static int listen_at(struct serve *serve)
         options->addresses[options->address_count++] = default_address(options->default_address);
     for (uint32_t i = 0; i < given && !status; i++)
         status = listener_add(serve, NULL, serve->service.files[i]);
-    for (uint32_t i = 0; i < options->address_count && !status; i++)
-        status = listener_add(serve, options->addresses[i], -1);
+    for (uint32_t i = 0; i < options->address_count && !status; i++) {
+        const char *address = options->addresses[i];
+        char *path = address_is_relative(address) ? path_absolute(address) : NULL;
+        status = listener_add(serve, path ? path : address, -1);
+        free(path);
+    }
     fflush(stdout);
     if (!status) serve_say_ready(serve);
     return status;

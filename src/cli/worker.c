@@ -21,6 +21,8 @@ struct work {
     struct work_user user;
     char own_user[WORK_USER_NAME];
     const char *key_path, *peer_path;
+    char *made[SERVERS_MAX + 1];  // addresses that were made absolute
+    uint32_t made_count;
     char address[PATH_MAX];
     char host[NAME_MAX_BYTES + 1], name[NAME_MAX_BYTES + 1], folder[PATH_MAX];
     struct link_keys keys, peer_keys;
@@ -85,14 +87,22 @@ static bool name_is_plain(const char *name)
            && *name != '-';
 }
 
+// Null: too many, or no memory.
+static const char *address_keep(struct work *work, const char *address)
+{
+    if (!address_is_relative(address)) return address;
+    if (work->made_count == sizeof work->made / sizeof *work->made) return NULL;
+    return work->made[work->made_count++] = path_absolute(address);
+}
+
 static bool servers_read(struct work *work, char *text)
 {
     uint32_t count = 0;
     for (char *at = text; at; count++) {
         char *comma = strchr(at, ',');
         if (comma) *comma = 0;
-        if (count == SERVERS_MAX || (!link_address_is_local(at) && !strchr(at, ':'))) return false;
-        work->servers[count] = at;
+        if (count == SERVERS_MAX || !(work->servers[count] = address_keep(work, at))) return false;
+        if (!link_address_is_local(work->servers[count]) && !strchr(at, ':')) return false;
         at = comma ? comma + 1 : NULL;
     }
     work->options.servers = work->servers;
@@ -191,6 +201,18 @@ static int names_fill(struct work *work)
     return -1;
 }
 
+// Commands and other workers have other working folders than this process, so the path is absolute.
+static int folder_open(struct work *work)
+{
+    char path[PATH_MAX];
+    const char *folder = work->options.folder;
+    if (!agent_folder_make(folder) || !realpath(folder, path))
+        return fprintf(stderr, "rota worker: %s: %s\n", folder, strerror(errno)), 70;
+    memcpy(work->folder, path, sizeof path);
+    work->options.folder = work->folder;
+    return -1;
+}
+
 static int folder_fill(struct work *work)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -240,16 +262,10 @@ static void peers_choose(struct work *work)
     if (peers->count) work->options.peer_keys = peers;
 }
 
-// On one machine, other workers find the socket by its path, which must be short. The socket has a
-// folder of its own, because a listener locks its folder, and the worker has locked its own.
-static int address_fill(struct work *work)
+static int peers_read(struct work *work)
 {
-    enum { SOCKET_PATH_MAX = 100 };
     struct agent_options *options = &work->options;
     struct link_error error;
-    bool local = true;
-    for (uint32_t i = 0; i < options->server_count; i++)
-        local &= link_address_is_local(work->servers[i]);
     if (work->from_stdin) {
         peers_choose(work);
     } else if (work->peer_path) {
@@ -257,12 +273,26 @@ static int address_fill(struct work *work)
             return fprintf(stderr, "rota worker: %s\n", error.text), 2;
         options->peer_keys = &work->peer_keys;
     }
+    return -1;
+}
+
+// On one machine, other workers find the socket by its path, which must be short. The socket has a
+// folder of its own, because a listener locks its folder, and the worker has locked its own.
+static int address_fill(struct work *work)
+{
+    enum { SOCKET_PATH_MAX = 100 };
+    struct agent_options *options = &work->options;
+    bool local = true;
+    for (uint32_t i = 0; i < options->server_count; i++)
+        local &= link_address_is_local(work->servers[i]);
+    if (options->address && !(options->address = address_keep(work, options->address)))
+        return wrong("out of memory", options->folder);
     if (options->address || !local || work->service.file_count) return -1;
-    char *folder = realpath(options->folder, NULL);
-    const char *place = folder ? folder : options->folder;
-    int length = snprintf(work->address, sizeof work->address, "%s/data/sock", place);
-    free(folder);
-    if (*work->address == '/' && length < SOCKET_PATH_MAX) options->address = work->address;
+    int length = snprintf(work->address, sizeof work->address, "%s/data/sock", options->folder);
+    if (length >= SOCKET_PATH_MAX)
+        return wrong("the path of the data socket is too long; use a shorter --folder, or --listen",
+                     work->address);
+    options->address = work->address;
     return -1;
 }
 
@@ -328,6 +358,8 @@ static int here(struct work *work)
     if (status < 0) status = names_fill(work);
     if (status < 0) status = folder_fill(work);
     if (status < 0) status = key_read(work);
+    if (status < 0) status = peers_read(work);
+    if (status < 0) status = folder_open(work);
     if (status < 0) status = address_fill(work);
     if (status < 0 && !work_environment_hide(&work->options.worker))
         status = (fprintf(stderr, "rota worker: %s\n", strerror(errno)), 70);
@@ -352,6 +384,7 @@ static int worker(const struct command *command, int count, char **words)
     link_keys_release(&work.keys);
     link_keys_release(&work.peer_keys);
     for (uint32_t i = 0; i < work.ssh.word_count; i++) free(work.ssh.words[i]);
+    for (uint32_t i = 0; i < work.made_count; i++) free(work.made[i]);
     return status;
 }
 
@@ -360,9 +393,9 @@ static int worker(const struct command *command, int count, char **words)
 #define AT(field) offsetof(struct work, field)
 
 static const struct option_row rows[] = {
-    {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets (absolute paths) or "
-     "HOST:PORT", OPTION_OTHER, .at = WORK_SERVER, .needs = "up to 16 addresses such as "
-     "/run/rota/socket or host:7777"},
+    {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets or HOST:PORT",
+     OPTION_OTHER, .at = WORK_SERVER,
+     .needs = "up to 16 addresses such as /run/rota/socket or host:7777"},
     {0, "key", "FILE", "a file with a worker's key; only its owner may read it", OPTION_PATH,
      .at = AT(key_path)},
     {0, "name", "NAME", "the unique name of this worker", OPTION_OTHER, .at = WORK_NAME,

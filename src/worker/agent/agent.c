@@ -47,15 +47,12 @@ static bool folder_close(const char *folder)
     return !(status.st_mode & loose) || chmod(folder, status.st_mode & 07777 & ~loose) == 0;
 }
 
-static bool folder_make(struct agent *agent)
+bool agent_folder_make(const char *folder)
 {
-    const char *folder = agent->options->folder;
     mode_t before = umask(0077);  // commands have the umask of our caller
     bool there = (os_parents_make(folder) && mkdir(folder, 0700) == 0) || os_directory_make(folder);
     umask(before);
-    if (there && folder_close(folder)) return true;
-    agent_say(agent, "%s: %s", folder, strerror(errno));
-    return false;
+    return there && folder_close(folder);
 }
 
 // The processes of a worker that was just killed hold its lock until they are gone, too.
@@ -134,8 +131,8 @@ static bool agent_begin(struct agent *agent)
     terminal_stops_ignore();
     if (geteuid() == 0 && !agent->options->worker.user)
         agent_say(agent, "commands run as root; --user NAME runs them as another user");
-    return folder_make(agent) && spool_begin(agent) && identity_open(agent) && worker_begin(agent)
-           && carry_open(agent) && flows_open(agent);
+    return spool_begin(agent) && identity_open(agent) && worker_begin(agent) && carry_open(agent)
+           && flows_open(agent);
 }
 
 // ---- Signals and the end -----------------------------------------------------------------------
@@ -327,7 +324,7 @@ int agent_main(const struct agent_options *options)
                           .fence = {.due = INT64_MAX}};
     if (agent_begin(&agent))
         service_ready(&agent);
-    else
+    else if (agent.status < 0)
         agent.status = 70;
     while (agent.status < 0) turn(&agent);
     agent_end(&agent);

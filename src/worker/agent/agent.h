@@ -24,7 +24,7 @@ struct agent_options {
     const char *const *servers;  // addresses, tried in turn; all of one database
     uint32_t server_count;
     const struct link_key *key;  // null: the servers are Unix sockets
-    const char *folder;          // of the worker and the spool; created if it does not exist
+    const char *folder;          // of the worker and the spool, from agent_folder_make
     const char *name, *machine;
     const char *user;            // the name of the user that commands run as
     const char *address;         // where others may fetch objects; null: not possible
@@ -35,7 +35,10 @@ struct agent_options {
     struct worker_options worker;
 };
 
+// Makes the folder if it does not exist, and closes it to other users. False: see errno.
+bool agent_folder_make(const char *folder);
+
 // Runs until TERM, or until a server sends QUIT. Returns the exit status: 0, 2 when a server
-// refuses its name or all refuse its key, or 70 when the disk or the process that runs commands
-// failed.
+// refuses its name, all refuse its key, or it cannot listen at `address`, or 70 when the disk or
+// the process that runs commands failed.
 int agent_main(const struct agent_options *options);

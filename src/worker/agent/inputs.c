@@ -41,7 +41,10 @@ static bool carry_listen(struct agent *agent)
     } else {
         return true;
     }
-    if (!carry->server) agent_say(agent, "%s", error.text);
+    if (!carry->server) {
+        agent_say(agent, "%s", error.text);
+        agent->status = 2;
+    }
     if (carry->server) data_server_on_gone(carry->server, on_gone, agent);
     return carry->server;
 }
