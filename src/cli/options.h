@@ -79,6 +79,7 @@ struct command {
     command_fn *run;
     command_fn *remote;         // runs instead when --server is given; null: `run` does
     const struct option_row *options;
+    char output_name[20];       // the file on a terminal, for commands with --output
     const char *verbs;          // of ARGUMENT_VERB, with blanks between
     const char *usage;          // lines, each to follow "rota NAME"
     const char *text;           // paragraphs of the help page; may be null

@@ -216,17 +216,21 @@ bool asker_find(const struct asker *asker, const char *name, uint32_t *task)
 
 // ---- Output to a file --------------------------------------------------------------------------
 
-void asker_file_open(struct asker_file *file)
+void output_file_open(struct output_file *file)
 {
-    *file = (struct asker_file){0};
+    *file = (struct output_file){0};
     file->out = open_memstream(&file->bytes, &file->size);
     if (!file->out) ask_no_memory();
 }
 
-int asker_file_close(const struct asker *asker, struct asker_file *file, const char *name)
+int output_file_close(struct output_file *file, const struct command *command, const char *path,
+                      bool is_json)
 {
+    char name[sizeof command->output_name + 8];
     if (fclose(file->out)) ask_no_memory();
-    const char *out = asker->out ? asker->out : isatty(STDOUT_FILENO) ? name : "-";
+    snprintf(name, sizeof name, "%s", command->output_name);
+    if (is_json) snprintf(strrchr(name, '.'), 8, ".json");
+    const char *out = path ? path : isatty(STDOUT_FILENO) ? name : "-";
     bool to_output = strcmp(out, "-") == 0;
     bool fine = to_output
                     ? fwrite(file->bytes, 1, file->size, stdout) == file->size && !fflush(stdout)

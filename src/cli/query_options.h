@@ -26,8 +26,10 @@ struct asker {
 
 // Options of every such command.
 #define ASKER_ROWS                                                                                 \
-    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,                             \
-     .at = offsetof(struct asker, json), .in_query = true},                                        \
+    ASKER_JSON_ROW("print JSON, an object on each line"), ASKER_JOB_ROWS
+#define ASKER_JSON_ROW(text)                                                                       \
+    {0, "json", "", text, OPTION_FLAG, .at = offsetof(struct asker, json), .in_query = true}
+#define ASKER_JOB_ROWS                                                                             \
     {0, "job", "N", "the number of the job", OPTION_NUMBER, .at = offsetof(struct asker, job),     \
      .least = 1, .most = UINT32_MAX, .preset = "the last one", .in_query = true},                  \
     ASKER_DATABASE_ROWS
@@ -68,12 +70,15 @@ struct rota *asker_core(struct asker *asker, int *status);
 // Finds a task; prints an error with the nearest name if there is no such task.
 bool asker_find(const struct asker *asker, const char *name, uint32_t *task);
 
-// Output that goes to -o FILE, or to the standard output; on a terminal it goes to a file with a
-// default name. The output is collected in memory first. Returns the exit status.
-struct asker_file {
+// Output that goes to -o FILE, or to the standard output; on a terminal it goes to a file with the
+// name that the command has for it. The output is collected in memory first. Returns the exit
+// status.
+struct output_file {
     FILE *out;
     char *bytes;
     size_t size;
 };
-void asker_file_open(struct asker_file *file);
-int asker_file_close(const struct asker *asker, struct asker_file *file, const char *name);
+void output_file_open(struct output_file *file);
+// `path` is the value of -o, or null. With --json the default name ends in .json.
+int output_file_close(struct output_file *file, const struct command *command, const char *path,
+                      bool is_json);

@@ -12,9 +12,11 @@ struct remote {
     struct reach reach;
     const struct command *command;
     char options[WORDS_MAX][24];  // their names, in full
-    const char *words[WORDS_MAX]; // options, values and arguments, without --server and --key
+    const char *words[WORDS_MAX]; // options, values and arguments, without those for the client
     uint32_t count;
     bool has_options;             // some of the words are options
+    const char *out;              // --output; null: not given
+    bool is_json;                 // --json is one of the words
 };
 
 static bool word_add(struct remote *remote, const char *word)
@@ -32,6 +34,8 @@ static bool option_add(struct remote *remote, const struct option_walk *walk)
         *(*name == 's' ? &remote->reach.server : &remote->reach.key) = walk->value;
         return true;
     }
+    if (strcmp(name, "output") == 0) return (remote->out = walk->value);
+    remote->is_json |= strcmp(name, "json") == 0;
     char *option = remote->options[remote->count];
     snprintf(option, sizeof remote->options[0], "--%s", name);
     remote->has_options = true;
@@ -66,7 +70,8 @@ static void remote_init(struct remote *remote, const struct command *command)
 
 // ---- Queries -----------------------------------------------------------------------------------
 
-static int query(struct remote *remote)
+// Prints the answer to `out`.
+static int query(struct remote *remote, FILE *out)
 {
     struct rota_client *client = &remote->reach.client;
     struct wire_message message;
@@ -75,10 +80,23 @@ static int query(struct remote *remote)
     struct request_id request = question_put(client, texts, remote->count + 1);
     while (!client_answer(client, request, ROTA_NEVER, &message)) {
         if (message.kind == WIRE_ANSWERED_MESSAGE) return (int)message.answered.status;
-        fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, stdout);
+        fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
     }
     bool is_final = client->refusal && client->refusal != WIRE_REFUSED_BUSY;
     return reach_fail(&remote->reach, client->reason, is_final ? 2 : REACH_FAILED);
+}
+
+// Writes a file as the command does without a server. An answer that failed is an error message.
+static int query_to_file(struct remote *remote)
+{
+    struct output_file file;
+    output_file_open(&file);
+    int status = query(remote, file.out);
+    if (!status) return output_file_close(&file, remote->command, remote->out, remote->is_json);
+    fclose(file.out);
+    fwrite(file.bytes, 1, file.size, stderr);
+    free(file.bytes);
+    return status;
 }
 
 int remote_query(const struct command *command, int count, char **words)
@@ -88,7 +106,8 @@ int remote_query(const struct command *command, int count, char **words)
     int status = words_read(&remote, count, words);
     if (status >= 0) return status;
     status = reach_open(&remote.reach);
-    if (!status) status = query(&remote);
+    if (!status)
+        status = *command->output_name ? query_to_file(&remote) : query(&remote, stdout);
     reach_close(&remote.reach);
     return status;
 }

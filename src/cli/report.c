@@ -162,17 +162,17 @@ static void page_write(FILE *out, const char *json)
 
 static int report_write(struct asker *asker)
 {
-    struct asker_file data, page;
+    struct output_file data, page;
     struct report report;
-    asker_file_open(&data);
+    output_file_open(&data);
     report_open(&report, asker, data.out);
     data_write(&report);
-    if (asker->json) return asker_file_close(asker, &data, "rota-report.json");
+    if (asker->json) return output_file_close(&data, asker->command, asker->out, true);
     if (fclose(data.out)) ask_no_memory();
-    asker_file_open(&page);
+    output_file_open(&page);
     page_write(page.out, data.bytes);
     free(data.bytes);
-    return asker_file_close(asker, &page, "rota-report.html");
+    return output_file_close(&page, asker->command, asker->out, false);
 }
 
 static int report(const struct command *command, int count, char **words)
@@ -183,7 +183,8 @@ static int report(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {
     {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
      .preset = "the standard output; rota-report.html if that is a terminal"},
-    ASKER_ROWS,
+    ASKER_JSON_ROW("write the data of the page as JSON"),
+    ASKER_JOB_ROWS,
     OPTION_ROWS_END};
 
 const struct command report_command = {
@@ -193,6 +194,7 @@ const struct command report_command = {
     .is_everyday = true,
     .run = report,
     .options = rows,
+    .output_name = "rota-report.html",
     .text
     = "The page has a chart, the critical path, the lanes and the tasks, and needs no network. "
       "With --json, the data of the page is written instead.\n",

@@ -122,10 +122,10 @@ static void arrows_write(struct json *json, const struct ask *ask, rota_time fir
 static int trace_write(struct asker *asker)
 {
     struct ask *ask = &asker->ask;
-    struct asker_file file;
+    struct output_file file;
     uint32_t slots = ask_slots(ask, asker->now);
     rota_time first = first_of(ask);
-    asker_file_open(&file);
+    output_file_open(&file);
     struct json json = {.out = file.out};
     json_open(&json, NULL, '{');
     json_string(&json, "displayTimeUnit", "ms");
@@ -142,7 +142,7 @@ static int trace_write(struct asker *asker)
     putc('\n', file.out);
     json_close(&json, ']');
     json_line(&json);
-    return asker_file_close(asker, &file, "rota-trace.json");
+    return output_file_close(&file, asker->command, asker->out, true);
 }
 
 static int trace(const struct command *command, int count, char **words)
@@ -153,7 +153,8 @@ static int trace(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {
     {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
      .preset = "the standard output; rota-trace.json if that is a terminal"},
-    ASKER_ROWS,
+    ASKER_JSON_ROW("accepted for scripts: a trace is always JSON"),
+    ASKER_JOB_ROWS,
     OPTION_ROWS_END};
 
 const struct command trace_command = {
@@ -162,6 +163,7 @@ const struct command trace_command = {
     JOB_QUERY,
     .run = trace,
     .options = rows,
+    .output_name = "rota-trace.json",
     .text
     = "Attempts that ran at the same time are on different lines; arrows lead from a task to its "
       "dependents. The output is always JSON.\n",
