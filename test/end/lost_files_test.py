@@ -328,6 +328,36 @@ def run_loses_its_folder():
                 "the run after one that lost records says what to do", done)
 
 
+def run_is_superseded():
+    """Its folder is removed, and another run makes a new one."""
+    wait = "while ! [ -e go ]; do sleep 0.01; done"
+    with Folder(f"tasks:\n  a: {{run: 'true'}}\n  b: {{run: '{wait}', needs: [a]}}\n") as folder:
+        process = folder.start("--json")
+        while json.loads(process.stdout.readline())["event"] != "ended":
+            pass
+        os.killpg(process.pid, signal.SIGSTOP)
+        shutil.rmtree(os.path.join(folder.path, ".rota"))
+        folder.write("other.yaml", "tasks: {c: 'true'}")
+        words = [ROTA_PATH, "run", "other.yaml"]
+        other = subprocess.run(words, cwd=folder.path, capture_output=True, text=True, check=False)
+        os.killpg(process.pid, signal.SIGCONT)
+        try:
+            status, told = process.wait(PATIENCE), process.stderr.read()
+        finally:
+            kill_group(process)
+        folder.write("go", "")
+        database = os.path.join(folder.path, ".rota/rota.db")
+        saved = database + "-replaced"
+        Tap.say(other.returncode == 0 and status == 70 and f"saved in {saved}" in told
+                and jobs_in(saved) == 1,
+                "a run whose database another run replaced saves its own under another name",
+                (other, status, told))
+        again = subprocess.run(words, cwd=folder.path, capture_output=True, text=True, check=False)
+        Tap.say(again.returncode == 0 and "nothing to do" in again.stdout + again.stderr,
+                "and the new database is used", again)
+        Tap.say(folder.ran() == ["a", "b"], "by every later run")
+
+
 def modes():
     with Cluster() as cluster:
         cluster.submit({"t": {"run": "true"}})
@@ -381,6 +411,7 @@ server_notices_in_time()
 run_loses("")
 run_loses("-wal")
 run_loses_its_folder()
+run_is_superseded()
 modes()
 modes_of_another_user()
 Tap.end()

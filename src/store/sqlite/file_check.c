@@ -154,8 +154,8 @@ bool guard_mended(const char *path, bool is_run, struct store_error *error)
     if (file_size(path, "-saved")) {
         store_fail(error, STORE_REFUSED,
                    "%s: the last %s lost this file or its log, and saved all records in"
-                   " %s-saved; remove %s, -wal and -shm and rename the saved file, or move it"
-                   " elsewhere to use %s without it",
+                   " %s-saved; move that file elsewhere to use %s without it, or, to continue with"
+                   " it, remove %s, -wal and -shm and rename it",
                    path, last, path, path, path);
     } else if (file_size(path, "-lost") && is_run) {
         store_fail(error, STORE_REFUSED,

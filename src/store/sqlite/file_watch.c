@@ -1,9 +1,10 @@
 // file_watch.c - notices that a database file was deleted, replaced or overwritten; saves records.
 //
 // SQLite has the lost files still open, so this process can read all its records. It copies them to
-// FILE-saved with SQLite's backup. It reads nothing from a file that another program has written
-// to: then the records can be saved only if all of them are in memory or in the other file. It
-// never writes to a file that it does not own.
+// FILE-saved with SQLite's backup, or to FILE-replaced, which no later run reads, if another run has
+// made a new database. It reads nothing from a file that another program has written to: then the
+// records can be saved only if all of them are in memory or in the other file. It never writes to a
+// file that it does not own.
 #define _GNU_SOURCE
 #include "store/sqlite/sqlite.h"
 
@@ -76,14 +77,23 @@ static void folder_make(const struct sqlite_store *store)
     }
 }
 
+// Users may remove the folder of a run and start another one, whose database is as good as ours. A
+// server must not continue with another database, so there it is a loss.
+static bool is_superseded(const struct sqlite_store *store)
+{
+    return store->options.is_run && identity_of(store, FILE_DATABASE).inode
+           && !is_ours(store, FILE_DATABASE);
+}
+
 static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
 {
+    const char *suffix = is_superseded(store) ? "replaced" : "saved";
     folder_make(store);
     for (int i = 1; i < COPIES; i++) {
         if (i == 1)
-            snprintf(name, NAME_SIZE, "%s-saved", store->path);
+            snprintf(name, NAME_SIZE, "%s-%s", store->path, suffix);
         else
-            snprintf(name, NAME_SIZE, "%s-saved-%d", store->path, i);
+            snprintf(name, NAME_SIZE, "%s-%s-%d", store->path, suffix, i);
         int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file >= 0) return close(file) == 0;
         if (errno != EEXIST) return false;
@@ -222,7 +232,14 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
     }
     bool is_saved = save(store, saved);
     log_put_aside(store, is_saved);
-    if (is_saved) {
+    if (is_superseded(store)) {
+        store_fail(error, STORE_BROKEN,
+                   "%s was replaced while it was in use, as by 'rm -r .rota' and another run; %s%s:"
+                   " the next run continues with the new database",
+                   path, is_saved ? "all that was recorded is saved in "
+                                  : "a copy of its records could not be saved",
+                   is_saved ? saved : "");
+    } else if (is_saved) {
         store_fail(error, STORE_BROKEN,
                    "%s%s was %s while it was in use; all records are saved in %s: stop the program"
                    " that did this, remove %s, -wal and -shm, rename the saved file, start again",
