@@ -43,9 +43,11 @@ static char *event_do(struct session *session, const char *word, rota_task_id ta
 
 static int told(const struct asker *asker, const char *word, const char *name, char *reason)
 {
-    const char *done = strcmp(word, "cancel") == 0 ? "is cancelled"
-                       : asker->is_running            ? "runs again"
-                                                   : "runs again with the next rota run";
+    bool cancels = strcmp(word, "cancel") == 0, is_running = asker->is_running;
+    const char *done = cancels && is_running ? "is cancelled"
+                       : cancels ? "is cancelled; the next rota run starts it again"
+                       : is_running ? "runs again"
+                                    : "runs again with the next rota run";
     const char *whom = *name ? name : "the job";
     if (asker->json) {
         struct json json = {.out = stdout};
@@ -172,8 +174,9 @@ const struct command cancel_command = {
     .usage = "[OPTION...] [FILE] TASK...\n"
              "[OPTION...] [FILE] --job[=N]\n",
     .text
-    = "Tasks that depend on a cancelled task do not run. With --server a task is given by its "
-      "number, such as 7.3, and a job by its number, such as 7.\n",
+    = "Tasks that depend on a cancelled task do not run. The next rota run starts cancelled tasks "
+      "again: take a task out of the job file to leave it out. With --server a task is given by "
+      "its number, such as 7.3, and a job by its number, such as 7.\n",
     .examples = "rota cancel compile\tstop one task\n"
                 "rota cancel --job\tstop all tasks of the last job\n"
                 "rota cancel --server host:7450 --key client.key 7\tstop job 7 of a server\n",

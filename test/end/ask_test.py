@@ -294,6 +294,8 @@ def by_hand(folder):
     say(done.returncode == 1 and ran.count("exit") == 2, "the next run tries it, once", ran)
     done = folder.rota("cancel", "after2")
     say(done.returncode == 0 and folder.status("after2") == "ABORTED", "cancel does, too", done)
+    say(done.stdout == "after2 is cancelled; the next rota run starts it again\n",
+        "and says for how long", done)
     done = folder.rota("retry", "--json", "bad")
     say(json.loads(done.stdout) == {"retry": "bad", "error": None}, "also as JSON", done)
 
@@ -363,6 +365,7 @@ def told(folder):
     done = folder.rota("cancel", "queued")
     say(done.returncode == 0 and folder.until(lambda: folder.status("queued") == "ABORTED"),
         "cancel reaches it, too", done)
+    say(done.stdout == "queued is cancelled\n", "and says so", done)
 
 
 def killed():
