@@ -1,8 +1,8 @@
 // file_watch.c - notices that a database file was deleted, replaced or overwritten; saves records.
 //
 // SQLite has the lost files still open, so this process can read all its records. It copies them to
-// FILE-saved with SQLite's backup, or to FILE-replaced, which no later run reads, if another run has
-// made a new database. It reads nothing from a file that another program has written to: then the
+// FILE-saved with SQLite's backup, or to FILE-replaced, which no later run reads, if another run
+// has made a new database. It reads nothing from a file that another program has written to: then the
 // records can be saved only if all of them are in memory or in the other file. It never writes to a
 // file that it does not own.
 #define _GNU_SOURCE
