@@ -40,7 +40,7 @@ class Scene(KeyedCluster):
         self.options[self.options.index("--listen") + 1] = self.address
         self.serve()
 
-    def begin(self, size):
+    def begin(self, size, reader="w1"):
         """The number of a new job: `make`, then `use`, each once its gate is open."""
         self.rounds += 1
         here, gate = self.path(f"r{self.rounds}"), "while [ ! -e {} ]; do sleep 0.02; done; "
@@ -48,7 +48,7 @@ class Scene(KeyedCluster):
                                  f" sha256sum < o >> {here}.made", "out": ["o"], "machine": "w0"},
                  "wait": {"run": gate.format(here + ".use"), "needs": ["make"], "machine": "w0"},
                  "use": {"run": f"sha256sum < o > {here}.used; cp o r", "in": ["o"], "out": ["r"],
-                         "keep": True, "needs": ["wait"], "machine": "w1"}}
+                         "keep": True, "needs": ["wait"], "machine": reader}}
         done = self.submit(tasks)
         if done.returncode:
             raise RuntimeError(done.stderr)

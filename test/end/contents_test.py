@@ -14,7 +14,7 @@ from contents import Liar, Scene, entry_of, forge, plant
 from end import Tap
 from hostile import Stranger
 from probe import Probe
-from wire import WIRE
+from wire import WIRE, encode
 
 options = argparse.ArgumentParser()
 options.add_argument("--rounds", type=int, default=4)
@@ -61,6 +61,47 @@ def forging_client(scene, moment):
     say(answer == "refuse request" and len(noted) == 1 and not fault,
         f"a client's forgery, {moment}: refused, noted, and the job ends right",
         (answer, noted, fault))
+
+
+def forging_command(scene):
+    """A client's command names the output of another user's task as its own output or input."""
+    job = scene.begin(size())
+    scene.open("make")
+    scene.until(lambda: scene.state(job, "make") == "SUCCESS", "it is made")
+    target = scene.object(job, "make")[0]
+    answers = []
+    own = (target[0] ^ 1, target[1])
+    for low, wrong in ((1, "outputs"), (2, "inputs"), (3, "outputs")):
+        file = {"kind": WIRE["FILE"], "name": "o", "object": target}
+        body = encode("RUN", argv=["sh", "-c", "echo forged > o"], flags=WIRE["RUN_PRIVATE"],
+                      **{wrong: [file]})
+        rest = {} if low < 3 else {"outputs": [{"task": 1, "object": own}]}
+        with Stranger(scene.socket, "CLIENT") as peer:
+            answers.append(peer.says("SUBMIT", high=9, low=low, bodies=[body], commands=["sh"],
+                                     machines=["w1" if wrong == "inputs" else "w0"],
+                                     tasks=[{"name": "a", "body": 1, "cores": 1, "machine": 1}],
+                                     flags=WIRE["SUBMIT_WATCH"], **rest)
+                           .answer("REFUSE", "OVER"))
+    scene.open("use")
+    fault = scene.is_right(job)
+    say(answers == ["refuse request"] * 3 and not fault,
+        "a command that names an object which its task does not declare is refused",
+        (answers, fault))
+
+
+def forged_here(scene):
+    """The worker that makes and reads an object has other bytes under its id when it reads it."""
+    many = size()
+    job = scene.begin(many, reader="w0")
+    scene.open("make")
+    scene.until(lambda: scene.state(job, "make") == "SUCCESS", "it is made")
+    target = scene.object(job, "make")[0]
+    data = DICE.randbytes(many)
+    os.unlink(scene.path(f"w0/cache/object/{target[0]:016x}-{target[1]:016x}"))
+    plant(scene.path("w0"), target, data, entry_of(data))
+    scene.open("use")
+    fault = scene.is_right(job)
+    say(not fault, "a forged copy on the worker that reads it is not read", fault)
 
 
 def forging_worker(scene, moment, knows):
@@ -239,6 +280,8 @@ def main():
         moments = ["before", "running", "dependent", "made", "over"]
         for number in range(max(OPTIONS.rounds, len(moments))):
             forging_client(scene, moments[number] if number < 5 else DICE.choice(moments))
+        forging_command(scene)
+        forged_here(scene)
         forged_result(scene)
         forging_without_server(scene)
         accused_maker(scene)

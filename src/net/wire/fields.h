@@ -34,7 +34,7 @@ enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also copied to `path` when t
     F(text, path)     /* absolute; see kind and flags */                              \
     F(object, object) /* none: a source */                                            \
     F(u64, bytes)     /* outputs, once produced */                                    \
-    F(content, content) /* outputs, once produced, and held objects; not of streams */
+    F(content, content) /* of inputs, held objects, and outputs once produced; not of streams */
 #define WIRE_ATTEMPT_ROW(F) F(task, task) F(u32, attempt) F(u64, token) F(u32, state)
 #define WIRE_LANE_ROW(F) F(text, name) F(u32, flags)  // enum rota_lane_flag
 #define WIRE_SPEC_ROW(F)                                                              \

@@ -130,6 +130,9 @@ bool cache_bind_known(struct cache *cache, rota_object_id object, const struct c
 // The content it is bound to, whether that exists or not. False: not bound.
 bool cache_is_bound(struct cache *cache, rota_object_id object, struct cache_entry *entry);
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry);
+// The same for an input of a command, only with the recorded hash.
+bool cache_find_input(struct cache *cache, const struct wire_file *input,
+                      struct cache_entry *entry);
 bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error);
 // The same, unless it is bound to another content by now; of kind 0: in any case.
 void cache_unbind_one(struct cache *cache, rota_object_id object, const wire_content *content);

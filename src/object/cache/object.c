@@ -113,6 +113,12 @@ bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *
     return object_read(cache, name, entry) && cache_has(cache, entry);
 }
 
+bool cache_find_input(struct cache *cache, const struct wire_file *input,
+                      struct cache_entry *entry)
+{
+    return cache_find(cache, input->object, entry) && cache_entry_has(entry, &input->content);
+}
+
 bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error)
 {
     char name[CACHE_OBJECT_NAME];

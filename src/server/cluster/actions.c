@@ -17,15 +17,12 @@ static void run_put(struct cluster *cluster, const struct rota_action *action)
     rota_job_id job = {action->run.task.job};
     const char *frame = cluster_body_find(cluster, job, (uint32_t)action->run.body, &length);
     if (!worker || !frame) return;
-    struct wire_out *out = cluster_later(cluster, worker->peer);
-    uint32_t at = out->length;
-    wire_out_append(out, frame, length);
-    if (out->failed) cluster_no_memory();
     struct wire_run numbers = {.task = action->run.task,
                                .attempt = action->run.attempt,
                                .token = cluster_token_next(cluster),
                                .beat = PLANTED(RUN_WITHOUT_BEAT) ? 0 : worker->beat};
-    if (!cluster_body_number(out->bytes + at, length, &numbers)) out->length = at;
+    cluster_run_put(cluster, (wire_text){frame, length}, &numbers,
+                    cluster_later(cluster, worker->peer));
     cluster_token_give(worker, numbers.task, numbers.token);
     worker->given = cluster->ticks;
 }

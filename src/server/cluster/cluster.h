@@ -209,6 +209,10 @@ bool cluster_body_is_exclusive(struct cluster *cluster, rota_job_id id, uint32_t
 const char *cluster_body_find(struct cluster *cluster, rota_job_id id, uint32_t number,
                               uint32_t *length);
 
+// The same as a message to a worker, with these numbers and the recorded hashes of its inputs.
+void cluster_run_put(struct cluster *cluster, wire_text body, const struct wire_run *numbers,
+                     struct wire_out *out);
+
 #include "server/cluster/workers.h"
 
 // ---- worker_reports.c: reports of workers ---------------------------------------------------
@@ -264,7 +268,11 @@ void cluster_drafts_look(struct cluster *cluster);
 bool cluster_is_name(wire_text text);  // up to 255 bytes of UTF-8 without controls
 // Why it is refused; null: it is valid.
 const char *cluster_piece_fault(const struct wire_submit *submit, uint32_t *index);  // of the task
-const char *cluster_body_fault(wire_text body, uint32_t *flags);  // enum wire_run_flag of its RUN
+struct cluster_body_facts {
+    uint32_t flags;    // enum wire_run_flag of its RUN
+    bool has_objects;  // it reads or makes some
+};
+const char *cluster_body_fault(wire_text body, struct cluster_body_facts *facts);
 
 // ---- actions.c: actions of the core ---------------------------------------------------------
 

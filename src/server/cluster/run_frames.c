@@ -1,6 +1,8 @@
 // run_frames.c - commands for workers, stored as the frames that will be sent.
 #include "base/planted.h"
+#include "server/cluster/body_objects.h"
 #include "server/cluster/planning.h"
+#include "server/cluster/replicas.h"
 #include "server/cluster/lost_attempts.h"
 #include "server/cluster/retry_rule.h"
 
@@ -130,12 +132,51 @@ bool cluster_body_number(char *frame, uint32_t length, const struct wire_run *nu
     return true;
 }
 
+// The worker compares the hash of each input, also of a copy that it has already.
+static bool contents_fill(struct cluster *cluster, wire_files *inputs)
+{
+    bool filled = false;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct wire_file *input = &inputs->items[i];
+        struct wire_fetch fetch = {.object = input->object};
+        input->content.kind = 0;
+        if (input->kind == WIRE_STREAM || !cluster_names_object(input)) continue;
+        cluster_content_fill(cluster, &fetch);
+        input->content = fetch.content;
+        filled = true;
+    }
+    return filled;
+}
+
+void cluster_run_put(struct cluster *cluster, wire_text body, const struct wire_run *numbers,
+                     struct wire_out *out)
+{
+    struct wire_in in = {.bytes = (char *)body.bytes, .length = body.length};
+    struct wire_message message;
+    uint32_t at = out->length;
+    bool is_run = wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE;
+    if (is_run && contents_fill(cluster, &message.run.inputs)) {
+        message.run.task = numbers->task;
+        message.run.attempt = numbers->attempt;
+        message.run.token = numbers->token;
+        message.run.beat = numbers->beat;
+        wire_put(out, &message);
+    } else {
+        wire_out_append(out, body.bytes, body.length);
+        if (!out->failed && !cluster_body_number(out->bytes + at, body.length, numbers))
+            out->length = at;
+    }
+    in.bytes = NULL;  // they belong to the job
+    wire_in_release(&in);
+}
+
 bool cluster_body_is_exclusive(struct cluster *cluster, rota_job_id id, uint32_t number)
 {
-    uint32_t length, flags = 0;
+    uint32_t length;
+    struct cluster_body_facts facts;
     const char *body = cluster_body_find(cluster, id, number, &length);
-    if (!body || cluster_body_fault((wire_text){body, length}, &flags)) return true;
-    return flags & WIRE_RUN_EXCLUSIVE;
+    if (!body || cluster_body_fault((wire_text){body, length}, &facts)) return true;
+    return facts.flags & WIRE_RUN_EXCLUSIVE;
 }
 
 // ---- Inputs ------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // submission.c - turns a complete submission into a job.
+#include "server/cluster/body_objects.h"
 #include "server/cluster/objects.h"
 #include "server/cluster/planning.h"
 #include "server/cluster/submission_pieces.h"
@@ -28,7 +29,7 @@ struct making {
     struct rota_input *inputs;
     struct rota_output *outputs;
     uint32_t *lanes, *groups, *machines, *bodies;  // numbers, by index
-    uint32_t *body_flags;  // enum wire_run_flag
+    struct cluster_body_facts *body_facts;
     const char **body_faults;  // null: none
     uint32_t *needs, *reads;   // by task: number of dependencies, number of inputs
     const char **commands;
@@ -119,7 +120,7 @@ static void bodies_add(struct making *making, const struct wire_submit *submit)
     for (uint32_t i = 0; i < submit->bodies.count && !making->fault; i++) {
         wire_text body = submit->bodies.items[i];
         uint32_t at = making->body_count++;
-        making->body_faults[at] = cluster_body_fault(body, &making->body_flags[at]);
+        making->body_faults[at] = cluster_body_fault(body, &making->body_facts[at]);
         if (making->body_faults[at] == cluster_no_room) fail(making, cluster_no_room);
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
@@ -145,7 +146,7 @@ static const char *task_fault_of(const struct making *making, const struct wire_
     if (task->access > ROTA_ACCESS_WRITE) return "unknown access";
     if (task->clause_count > CLAUSES_MAX) return "a condition may have at most 10,000 clauses";
     if (!task->body) return NULL;
-    bool outlives = !(making->body_flags[task->body - 1] & WIRE_RUN_EXCLUSIVE);
+    bool outlives = !(making->body_facts[task->body - 1].flags & WIRE_RUN_EXCLUSIVE);
     if (making->body_faults[task->body - 1]) return making->body_faults[task->body - 1];
     return task->lane && outlives ? "a command in a lane must be stopped when its lease expires"
                                   : NULL;
@@ -238,7 +239,7 @@ static void making_reserve(struct making *making)
     making->groups = room(making, draft->groups, sizeof *making->groups);
     making->machines = room(making, draft->machines, sizeof *making->machines);
     making->bodies = room(making, draft->bodies, sizeof *making->bodies);
-    making->body_flags = room(making, draft->bodies, sizeof *making->body_flags);
+    making->body_facts = room(making, draft->bodies, sizeof *making->body_facts);
     making->body_faults = room(making, draft->bodies, sizeof *making->body_faults);
     making->needs = room(making, draft->tasks, sizeof *making->needs);
     making->reads = room(making, draft->inputs ? draft->tasks : 1, sizeof *making->reads);
@@ -269,6 +270,38 @@ static void pieces_add(struct making *making)
     wire_in_release(&in);
 }
 
+static struct cluster_declared *declared_reserve(struct making *making, uint32_t count)
+{
+    struct cluster_declared *declared = room(making, 1, sizeof *declared);
+    if (declared) declared->items = room(making, count, sizeof *declared->items);
+    return declared && declared->items ? declared : NULL;
+}
+
+// A command must not name an object that its task does not declare: it could be of another job.
+static void objects_check(struct making *making)
+{
+    const struct rota_job_spec *spec = &making->spec;
+    bool any = false;
+    for (uint32_t i = 0; i < making->body_count; i++) any |= making->body_facts[i].has_objects;
+    if (!any) return;
+    struct cluster_declared *reads = declared_reserve(making, spec->input_count);
+    struct cluster_declared *makes = declared_reserve(making, spec->output_count);
+    if (!reads || !makes) return;
+    for (uint32_t i = 0; i < spec->input_count; i++)
+        cluster_declared_add(reads, making->inputs[i].task, making->inputs[i].object);
+    for (uint32_t i = 0; i < spec->output_count; i++)
+        cluster_declared_add(makes, making->outputs[i].task, making->outputs[i].object);
+    cluster_declared_sort(reads);
+    cluster_declared_sort(makes);
+    for (uint32_t i = 0; i < spec->task_count && !making->fault; i++) {
+        uint32_t body = (uint32_t)making->tasks[i].body, task = first_of(making) + i;
+        if (!body || !making->body_facts[body - making->bodies_before - 1].has_objects) continue;
+        wire_text frame = making->frames[body - making->bodies_before - 1];
+        const char *fault = cluster_objects_fault(frame, task, reads, makes);
+        if (fault) fail_task(making, task, fault);
+    }
+}
+
 static enum rota_error making_submit(struct making *making, const struct wire_submit *submit)
 {
     struct rota_job_spec *spec = &making->spec;
@@ -294,6 +327,7 @@ static enum rota_error making_make(struct making *making, const struct wire_subm
                       "a task with the policy claim cannot have outputs: handlers store no files");
     for (uint32_t i = 0; i < making->body_count; i++)  // used by no task
         if (making->body_faults[i]) fail(making, making->body_faults[i]);
+    if (!making->fault) objects_check(making);
     if (making->fault == cluster_no_room) return ROTA_NO_MEMORY;
     if (making->fault) return making->fault_error ? making->fault_error : ROTA_BAD_EVENT;
     return making_submit(making, submit);

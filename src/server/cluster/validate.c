@@ -1,6 +1,7 @@
 // validate.c - checks commands and names that clients send.
 //
 // Job files are checked by the reader, but a client can send a submission without one.
+#include "server/cluster/body_objects.h"
 #include "server/cluster/refusal_text.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 enum {
     NAME_MAX = 255,
     WORDS_MAX = 128 << 10,  // bytes of a command and its environment
+    BODY_MAX = 15 << 20,    // its frame grows by hashes of inputs before it is sent
     FIRST_PRINTABLE = 0x20,
     DELETE = 0x7f,
     LAST_CONTROL = 0x9f,
@@ -206,20 +208,30 @@ static bool repeat_is_sound(struct wire_in *in)
            && is_repeat(&message.repeat) && in->taken == in->length;
 }
 
+static bool has_objects(const wire_files *files)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < files->count; i++) has |= cluster_names_object(&files->items[i]);
+    return has;
+}
+
 // A body is a RUN frame, optionally followed by a REPEAT frame.
-const char *cluster_body_fault(wire_text body, uint32_t *flags)
+const char *cluster_body_fault(wire_text body, struct cluster_body_facts *facts)
 {
     struct wire_in in = {0};
     struct wire_message message;
     const char *fault = "a body must be a RUN frame";
+    *facts = (struct cluster_body_facts){0};
     if (!body.length) return fault;
+    if (body.length > BODY_MAX) return "a command with its files may have at most 15 MiB";
     char *copy = wire_in_room(&in, body.length);
     if (!copy) return cluster_no_room;
     memcpy(copy, body.bytes, body.length);
     wire_in_came(&in, body.length);
     if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
         const char *other = command_fault(&message.run);
-        *flags = message.run.flags;
+        facts->flags = message.run.flags;
+        facts->has_objects = has_objects(&message.run.inputs) || has_objects(&message.run.outputs);
         if (repeat_is_sound(&in)) fault = other;
     }
     wire_in_release(&in);

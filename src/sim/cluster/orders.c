@@ -24,9 +24,9 @@ static bool host_accepts(void *context, const struct wire_run *run)
     return there;
 }
 
-static bool host_has_object(void *context, rota_object_id object)
+static bool host_has_object(void *context, const struct wire_file *input)
 {
-    return sim_cache_has(context, object);
+    return sim_cache_has(context, input->object);
 }
 
 static bool host_is_fetching(void *context, rota_object_id object)

@@ -92,10 +92,12 @@ static bool host_accepts(void *context, const struct wire_run *run)
     return flows_given(context, run);
 }
 
-static bool host_has_object(void *context, rota_object_id object)
+// A copy with other content than the server has recorded is not the input.
+static bool host_has_object(void *context, const struct wire_file *input)
 {
+    struct agent *agent = context;
     struct cache_entry entry;
-    return show_has(context, object, &entry);
+    return cache_find_input(&agent->carry.cache, input, &entry);
 }
 
 static bool host_is_fetching(void *context, rota_object_id object)

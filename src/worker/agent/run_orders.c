@@ -78,7 +78,7 @@ static enum inputs inputs_look(const struct run_orders *orders, const wire_files
     enum inputs state = INPUTS_READY;
     for (uint32_t i = 0; i < inputs->count; i++) {
         const struct wire_file *input = &inputs->items[i];
-        if (!needs_object(input) || host->has_object(orders->context, input->object)) continue;
+        if (!needs_object(input) || host->has_object(orders->context, input)) continue;
         if (!host->is_fetching(orders->context, input->object)) return INPUTS_MISSING;
         state = INPUTS_COMING;
     }
@@ -92,7 +92,7 @@ static void lost_tell(const struct run_orders *orders, const struct wire_run *ru
     const struct run_host *host = orders->host;
     for (uint32_t i = 0; i < run->inputs.count; i++) {
         const struct wire_file *input = &run->inputs.items[i];
-        bool is_away = needs_object(input) && !host->has_object(orders->context, input->object)
+        bool is_away = needs_object(input) && !host->has_object(orders->context, input)
                        && !host->is_fetching(orders->context, input->object);
         if (is_away) host->object_lost(orders->context, run, input->object);
     }

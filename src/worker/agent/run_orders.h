@@ -18,7 +18,7 @@ struct waiting {  // a RUN that waits
 struct run_host {
     // A RUN may start. False: a stream it reads is neither here nor announced from another worker.
     bool (*accepts)(void *context, const struct wire_run *run);
-    bool (*has_object)(void *context, rota_object_id object);
+    bool (*has_object)(void *context, const struct wire_file *input);  // with the right content
     bool (*is_fetching)(void *context, rota_object_id object);
     // An input is neither here nor being fetched: the server must be told.
     void (*object_lost)(void *context, const struct wire_run *run, rota_object_id object);

@@ -105,7 +105,7 @@ static enum files_result prepare_object(struct files *files, struct run *run, in
     if (!is_private(run))
         return bad(run, "the input", file, "it needs a private folder of the task");
     struct cache *cache = files_cache(files, &error);
-    if (cache && cache_find(cache, file->object, &entry)
+    if (cache && cache_find_input(cache, file, &entry)
         && cache_take(cache, &entry, directory, file->name.bytes, &error))
         return FILES_READY;
     if (cache && error.fault == CACHE_LOST) files_lost_add(files, file->object);

@@ -83,7 +83,7 @@ static bool inputs_make(struct files *files, struct run *run, struct cache_outpu
         input->name = file->name;
         if (file->kind == WIRE_SOURCE) {
             *is_known &= files_source_hash(files, file->path.bytes, &input->entry);
-        } else if (!cache_find(files->cache, file->object, &input->entry)) {
+        } else if (!cache_find_input(files->cache, file, &input->entry)) {
             files_lost_add(files, file->object);
             snprintf(run->reason, sizeof run->reason, "the input %s: is not in the cache any more",
                      file->name.bytes);

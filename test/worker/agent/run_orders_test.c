@@ -33,9 +33,9 @@ static bool accepts(void *context, const struct wire_run *run)
     return ((struct worker *)context)->has_stream;
 }
 
-static bool has_object(void *context, rota_object_id object)
+static bool has_object(void *context, const struct wire_file *input)
 {
-    assert_int_equal(object.low, OBJECT);
+    assert_int_equal(input->object.low, OBJECT);
     return ((struct worker *)context)->has_object;
 }
 

@@ -91,6 +91,26 @@ static void an_object_goes_from_one_command_to_the_next(void **state)
     free(log);
 }
 
+// A command may have stored other content under the same id.
+static void an_input_with_another_hash_is_lost(void **state)
+{
+    struct served *served = *state;
+    struct wire_file input = file_of(WIRE_FILE, "in", "", 5);
+    struct wire_finished it = make(served, 1, 5);
+    input.content = it.outputs.items[0].content;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct wire_run right = with(SHELL(10 + i, "cat in"), &input, NULL);
+        right.flags |= i ? WIRE_RUN_CACHE : 0;
+        assert_int_equal(served_do(served, right).end, WIRE_EXITED);
+        input.content.hash[0] ^= 1;
+        struct wire_run wrong = with(SHELL(20 + i, "cat in"), &input, NULL);
+        wrong.flags = right.flags;
+        assert_int_equal(served_do(served, wrong).end, WIRE_BAD_INPUT);
+        input.content.hash[0] ^= 1;
+        make(served, 2 + i, 5);
+    }
+}
+
 static void all_objects_are_told_before_hello(void **state)
 {
     struct served *served = *state;
@@ -283,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED_TEST(without_objects_there_is_no_cache),
         SERVED_TEST(an_object_goes_from_one_command_to_the_next),
+        SERVED_TEST(an_input_with_another_hash_is_lost),
         SERVED_TEST(all_objects_are_told_before_hello),
         SERVED_TEST(what_is_dropped_is_not_held),
         SERVED_TEST(a_lost_input_is_told_before_the_end_of_who_wants_it),
