@@ -115,6 +115,7 @@ void live_submitted(struct live *live, rota_job_id id, const struct rota_job_spe
                      const char *const *names)
 {
     struct live_job *job = live_job_find(live, id);
+    if (!spec->task_count) return;  // it only closes an open job, or adds uploads
     if (!job) job = job_add(live, id);
     tasks_add(live, job, spec, names);
     lists_add(job, spec);

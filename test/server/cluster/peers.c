@@ -1,5 +1,6 @@
 // peers.c - a server with a store in memory, and peers played by the test.
 #include "peers.h"
+#include "server/cluster/planning.h"
 #include "server/cluster/tokens.h"
 
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 rota_time peers_lease = 1000000;
 bool peers_restored;
+bool peers_plan;
 uint32_t peers_jobs_max;
 
 static bool random_none(void *bytes, size_t size)
@@ -26,9 +28,12 @@ void peers_open_at(struct peers *peers, struct store *store, rota_time now)
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     config.lease = cluster_lease(store, &limits, 2 * peers_lease);
     if (peers_jobs_max) config.jobs_max = peers_jobs_max;
-    bool open = server_open(&peers->server, store, &config)
+    struct live *live = peers_plan ? live_open() : NULL;  // closed by cluster_close()
+    bool open = server_open_telling(&peers->server, store, &config,
+                                    live ? cluster_ahead_restored : NULL, live)
                 && cluster_open(&peers->cluster, &peers->server, &limits, peers->now, peers->now);
     if (!open) abort();
+    cluster_ahead_begin(&peers->cluster, live);
 }
 
 void peers_open(struct peers *peers, struct store *store)

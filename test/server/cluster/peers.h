@@ -20,6 +20,7 @@ struct peers {
 
 extern rota_time peers_lease;    // the lease told to workers by servers opened from now on
 extern bool peers_restored;      // their database is a backup
+extern bool peers_plan;          // they plan ahead
 extern uint32_t peers_jobs_max;  // of servers opened from now on; 0: the default
 void peers_open(struct peers *peers, struct store *store);
 void peers_open_at(struct peers *peers, struct store *store, rota_time now);
