@@ -42,8 +42,10 @@ static void add(struct live_kind *kind, double seconds, double mib, uint32_t obj
     kind->objects += objects;
 }
 
+// A database may have any times: those of a worker whose clock was set back, for instance.
 void live_learn(struct live *live, const char *name, double seconds)
 {
+    if (!(seconds >= 0)) return;
     uint32_t kind = live_kind_of(live, name);
     add(&live->kinds[kind], seconds, 0, 0);
     add(&live->kinds[0], seconds, 0, 0);
@@ -53,7 +55,7 @@ void live_ended(struct live *live, rota_task_id task, double seconds, uint64_t b
                  uint32_t objects)
 {
     struct live_job *job = live_job_find(live, (rota_job_id){task.job});
-    if (!job || task.task > job->task_count) return;
+    if (!job || task.task > job->task_count || !(seconds >= 0)) return;
     uint32_t kind = job->tasks[task.task - 1].kind;
     double mib = (double)bytes / megabyte;
     if (kind) add(&live->kinds[kind], seconds, mib, objects);

@@ -7,6 +7,7 @@
 #include "server/cluster/tokens.h"
 
 enum { FOREIGN_MAX = 10 };
+static const rota_time latest = 8000ll * 366 * 86400 * 1000000;  // in the year 9984
 
 // An attempt has one worker, so another worker that reports it is wrong, or uses another's files.
 // It gets the answer that the attempt is stale, which changes nothing, and only a limited number of
@@ -184,13 +185,39 @@ static bool finished_take(struct cluster *cluster, struct cluster_peer *peer,
     return true;
 }
 
+static uint64_t number_bound(uint64_t number)
+{
+    return number < INT64_MAX ? number : INT64_MAX;
+}
+
+static rota_time duration_bound(rota_time time)
+{
+    return time < 0 ? 0 : time < latest ? time : latest;
+}
+
+// A worker measures times and sizes itself, and may report any numbers.
+static void numbers_bound(struct wire_finished *finished, rota_time now)
+{
+    bool sound = finished->began >= 0 && finished->began <= finished->ended
+                 && finished->ended <= latest;
+    if (!sound) finished->began = finished->ended = now;
+    finished->user = duration_bound(finished->user);
+    finished->system = duration_bound(finished->system);
+    finished->memory_bytes = number_bound(finished->memory_bytes);
+    finished->log_bytes = number_bound(finished->log_bytes);
+    for (uint32_t i = 0; i < finished->outputs.count; i++)
+        finished->outputs.items[i].bytes = number_bound(finished->outputs.items[i].bytes);
+}
+
 bool cluster_finished(struct cluster *cluster, struct cluster_peer *peer,
                       const struct wire_finished *finished)
 {
-    struct wire_finished bad = *finished;
-    if (!lacks_hash(finished)) return finished_take(cluster, peer, finished);
-    bad.end = WIRE_BAD_OUTPUT;
-    bad.outputs = (wire_files){0};
-    bad.reason = wire_text_of("its worker reported an output without a hash");
-    return finished_take(cluster, peer, &bad);
+    struct wire_finished report = *finished;
+    numbers_bound(&report, cluster->server->now);
+    if (lacks_hash(finished)) {
+        report.end = WIRE_BAD_OUTPUT;
+        report.outputs = (wire_files){0};
+        report.reason = wire_text_of("its worker reported an output without a hash");
+    }
+    return finished_take(cluster, peer, &report);
 }

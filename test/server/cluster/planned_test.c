@@ -53,11 +53,68 @@ static void an_extension_without_tasks_is_not_planned(void **state)
     starts_again();
 }
 
+static void joins_as(struct played *played, const char *name, uint32_t cores)
+{
+    struct wire_message message = join_of(cores, NULL, 0);
+    greets(played, WIRE_WORKER, name, 1);
+    played_says(&peers, played, &message);
+}
+
+// The first task ends; its worker reports these times.
+static void ends_with(rota_time began, rota_time ended)
+{
+    struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+    struct wire_file output = {.kind = WIRE_FILE, .object = made, .bytes = UINT64_MAX};
+    joins_as(&worker, "one", 1);
+    submits_flow(0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    output.name = output.path = wire_text_of("");
+    output.content.kind = 'f';
+    message.finished = (struct wire_finished){.task = run.task,
+                                              .attempt = run.attempt,
+                                              .token = run.token,
+                                              .end = WIRE_EXITED,
+                                              .began = began,
+                                              .ended = ended,
+                                              .user = began,
+                                              .system = ended,
+                                              .memory_bytes = UINT64_MAX,
+                                              .log_bytes = UINT64_MAX,
+                                              .reason = wire_text_of("")};
+    message.finished.outputs = (wire_files){&output, 1};
+    assert_true(played_says(&peers, &worker, &message));
+    joins_as(&other, "two", 1);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&worker, WIRE_RECORDED_MESSAGE, &message));
+    assert_int_equal(message.recorded.how, WIRE_NOW_RECORDED);
+    starts_again();
+}
+
+static void times_out_of_range_are_replaced(void **state)
+{
+    (void)state;
+    ends_with(INT64_MIN, INT64_MAX);
+    rows_are("sched_attempt WHERE began > 0 AND ended = began AND user_us = 0 AND system_us >= 0"
+             " AND memory_bytes > 0 AND log_bytes > 0",
+             1);
+}
+
+static void an_end_before_the_beginning_is_replaced(void **state)
+{
+    (void)state;
+    ends_with(5000000, 4000000);
+    rows_are("sched_attempt WHERE began > 0 AND ended = began", 1);
+}
+
+#define PLANNED_TEST(name) cmocka_unit_test_setup_teardown(name, begin_planned, end_planned)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_extension_without_tasks_is_not_planned, begin_planned,
-                                        end_planned),
+        PLANNED_TEST(an_extension_without_tasks_is_not_planned),
+        PLANNED_TEST(times_out_of_range_are_replaced),
+        PLANNED_TEST(an_end_before_the_beginning_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ struct wire_message draft_of(uint64_t low, uint32_t job, struct wire_spec *specs
 
 void rows_are(const char *table, int count)
 {
-    char sql[80];
+    char sql[200];
     sqlite3 *base;
     sqlite3_stmt *row;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
