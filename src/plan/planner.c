@@ -46,7 +46,10 @@ struct planner *planner_open(const struct plan_graph *graph, const struct plan_c
     planner->graph = graph;
     planner->cluster = cluster;
     planner->core_first = plan_take((size_t)workers + 1, sizeof *planner->core_first);
+    uint64_t cores = 0;
     for (uint32_t i = 0; i < workers; i++) {
+        cores += cluster->cores[i];
+        assert(cores <= UINT32_MAX);
         planner->core_first[i + 1] = planner->core_first[i] + cluster->cores[i];
         if (planner->cores_most < cluster->cores[i]) planner->cores_most = cluster->cores[i];
     }

@@ -94,7 +94,7 @@ struct window {
     uint32_t *cores;           // by worker
     rota_worker_id *workers;
     uint32_t *foreign;  // by worker: cores taken by other tasks
-    uint32_t core_count;
+    uint64_t core_count;
     struct map worker_places;  // index + 1
     struct live_row *rows;
     uint32_t row_count, row_max;

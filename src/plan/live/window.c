@@ -15,6 +15,7 @@ enum {
     ROWS_MIN = 1024,
     ROWS_MAX = 2048,
     ROWS_EACH = 64,  // of a job, at least
+    CORES_MAX = 1 << 20,  // of all workers; with more, no plan is made
     SCANNED = 4,     // tasks examined for each one that fits
     NAMES_ASKED = 256,
     HOLDERS = 8,
@@ -44,7 +45,7 @@ static void workers_find(struct window *window)
     window->workers = plan_take(view->worker_count, sizeof *window->workers);
     if (!map_reserve(&memory_heap, &window->worker_places, view->worker_count)) abort();
     uint32_t count = 0;
-    for (uint32_t i = 0; i < view->worker_count; i++) {
+    for (uint32_t i = 0; i < view->worker_count && window->core_count <= CORES_MAX; i++) {
         struct rota_worker_view look;
         if (!rota_worker_look(view->rota, view->workers[i], &look)) continue;
         if (look.silent || look.paused || !look.cores) continue;
@@ -99,7 +100,7 @@ static void rows_add(struct window *window, struct live_job *job, uint32_t most)
 static void rows_find(struct window *window)
 {
     struct live *live = window->live;
-    uint32_t most = 2 * window->core_count;
+    uint32_t most = 2 * (uint32_t)window->core_count;
     most = most < ROWS_MIN ? ROWS_MIN : most > ROWS_MAX ? ROWS_MAX : most;
     uint32_t each = most / live->job_count;
     if (each < ROWS_EACH) each = ROWS_EACH;
@@ -258,6 +259,7 @@ bool window_open(struct window *window, struct live *live, const struct live_vie
     *window = (struct window){.view = view, .live = live};
     workers_find(window);
     if (window->cluster.worker_count < 2) return false;  // with one worker there is no choice
+    if (window->core_count > CORES_MAX) return false;
     rows_find(window);
     if (!window->row_count) return false;
     kinds_find(window);

@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEATS_MISSED = 3, BEATS_A_SECOND = 100, NAME_MAX_BYTES = 200 };
+enum {
+    BEATS_MISSED = 3,
+    BEATS_A_SECOND = 100,
+    NAME_MAX_BYTES = 200,
+    CORES_MAX = 100000,
+    MEMORY_MAX = 1 << 30  // MiB
+};
 
 struct cluster_worker *cluster_worker_get(struct cluster *cluster, rota_worker_id id)
 {
@@ -236,15 +242,23 @@ static const char behind[]
     = "this worker has attempts that are not in the server's database: the database was"
       " restored from a backup; start the server with 'rota server --restored'";
 
+static const char *join_fault(const struct wire_join *join)
+{
+    if (!cluster_is_name(join->machine)) return "invalid machine name";
+    if (join->user.length > NAME_MAX_BYTES || !cluster_is_name(join->user))
+        return "invalid user name";
+    if (join->cores > CORES_MAX) return "a worker may have at most 100,000 cores";
+    if (join->memory_mib > MEMORY_MAX) return "a worker may have at most 1 PiB of memory";
+    return NULL;
+}
+
 bool cluster_join(struct cluster *cluster, struct cluster_peer *peer, const struct wire_join *join)
 {
     struct cluster_worker *worker = peer->worker;
     struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
     wire_attempts attempts = join->attempts;
-    if (!cluster_is_name(join->machine))
-        return cluster_turn_away(peer, WIRE_REFUSED_REQUEST, "invalid machine name");
-    if (join->user.length > NAME_MAX_BYTES || !cluster_is_name(join->user))
-        return cluster_turn_away(peer, WIRE_REFUSED_REQUEST, "invalid user name");
+    const char *fault = join_fault(join);
+    if (fault) return cluster_turn_away(peer, WIRE_REFUSED_REQUEST, fault);
     if (cluster_is_behind(cluster, join)) {
         snprintf(cluster->ahead_of_us, sizeof cluster->ahead_of_us, "%s", worker->name);
         return cluster_turn_away(peer, WIRE_REFUSED_STATE, behind);

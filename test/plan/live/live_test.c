@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "plan/live/live.h"
+#include "plan/live/internal.h"
 
 enum { GROUPS = 3, MAKERS = 4, READER = MAKERS + 1, TASKS = GROUPS * READER };
 
@@ -35,6 +35,8 @@ static void turn(struct scene *scene)
     while (effects.more) effects = rota_take(scene->rota);
 }
 
+static uint32_t cores_each = 1;  // of the workers of a scene
+
 static void open_with(struct scene *scene, uint32_t workers)
 {
     struct rota_config config = rota_config_default();
@@ -45,7 +47,7 @@ static void open_with(struct scene *scene, uint32_t workers)
     for (uint32_t i = 0; i < workers; i++) {
         struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
         event.worker.id.number = scene->workers[i].number = i + 1;
-        event.worker.cores = 1;
+        event.worker.cores = cores_each;
         event.worker.memory_mib = 1000;
         step(scene, event);
     }
@@ -241,6 +243,35 @@ static void durations_are_learned_by_kind(void **state)
     scene_close(&scene);
 }
 
+// Their sum does not fit into 32 bits.
+static void too_many_cores_are_not_planned_for(void **state)
+{
+    (void)state;
+    struct scene scene;
+    cores_each = UINT32_MAX / 2 + 1;
+    open_with(&scene, 2);
+    cores_each = 1;
+    submit(&scene, true);
+    plan(&scene);
+    assert_int_equal(scene.given, 0);
+    scene_close(&scene);
+}
+
+static void the_number_of_kinds_is_limited(void **state)
+{
+    (void)state;
+    enum { MANY = 100100 };
+    char name[4] = "";
+    struct live *live = live_open();
+    for (uint32_t i = 0; i < MANY; i++) {
+        for (uint32_t k = 0, rest = i; k < 3; k++, rest /= 64) name[k] = (char)('@' + rest % 64);
+        live_learn(live, name, 1);
+    }
+    assert_int_equal(live->kind_count, 100000);
+    assert_int_equal(live->kinds[0].ends, MANY);
+    live_close(live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +281,8 @@ int main(void)
         cmocka_unit_test(one_worker_needs_no_plan),
         cmocka_unit_test(silent_workers_are_not_planned_for),
         cmocka_unit_test(durations_are_learned_by_kind),
+        cmocka_unit_test(too_many_cores_are_not_planned_for),
+        cmocka_unit_test(the_number_of_kinds_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

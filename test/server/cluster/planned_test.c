@@ -107,6 +107,30 @@ static void an_end_before_the_beginning_is_replaced(void **state)
     rows_are("sched_attempt WHERE began > 0 AND ended = began", 1);
 }
 
+static bool may_join(struct played *played, const char *name, uint32_t cores, uint32_t memory)
+{
+    struct wire_message message = join_of(cores, NULL, 0);
+    message.join.memory_mib = memory;
+    greets(played, WIRE_WORKER, name, 1);
+    return played_says(&peers, played, &message);
+}
+
+static void a_worker_with_too_many_cores_is_refused(void **state)
+{
+    (void)state;
+    assert_false(may_join(&worker, "one", UINT32_MAX, 1000));
+    assert_false(may_join(&other, "two", 100001, 1000));
+    submits_flow(0);
+    peers_turn(&peers);
+}
+
+static void a_worker_with_too_much_memory_is_refused(void **state)
+{
+    (void)state;
+    assert_false(may_join(&worker, "one", 2, UINT32_MAX));
+    assert_true(may_join(&other, "two", 100000, 1 << 30));
+}
+
 #define PLANNED_TEST(name) cmocka_unit_test_setup_teardown(name, begin_planned, end_planned)
 
 int main(void)
@@ -115,6 +139,8 @@ int main(void)
         PLANNED_TEST(an_extension_without_tasks_is_not_planned),
         PLANNED_TEST(times_out_of_range_are_replaced),
         PLANNED_TEST(an_end_before_the_beginning_is_replaced),
+        PLANNED_TEST(a_worker_with_too_many_cores_is_refused),
+        PLANNED_TEST(a_worker_with_too_much_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
