@@ -2,9 +2,9 @@
 //
 // SQLite has the lost files still open, so this process can read all its records. It copies them to
 // FILE-saved with SQLite's backup, or to FILE-replaced, which no later run reads, if another run
-// has made a new database. It reads nothing from a file that another program has written to: then the
-// records can be saved only if all of them are in memory or in the other file. It never writes to a
-// file that it does not own.
+// has made a new database. It reads nothing from a file that another program has written to: then
+// the records can be saved only if all of them are in memory or in the other file. It never writes
+// to a file that it does not own.
 #define _GNU_SOURCE
 #include "store/sqlite/sqlite.h"
 
