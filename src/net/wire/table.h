@@ -25,8 +25,8 @@ enum wire_run_flag {
     F(u64, token)       /* fencing token */                                          \
     F(u64, beat)        /* the newest BEAT known before it was committed; 0: none */ \
     F(text, name)                                                                    \
-    F(texts, argv)      /* the first word is looked up in PATH */                    \
-    F(texts, env)       /* NAME=VALUE, on top of the worker's own */                 \
+    F(texts, argv)      /* the first word is found by PATH */                        \
+    F(texts, env)       /* NAME=VALUE, added to the worker's environment */          \
     F(text, cwd)        /* absolute; "" with PRIVATE: that directory */              \
     F(text, stdin_path) /* "": nothing to read */                                    \
     F(time, timeout)    /* 0: none */                                                \
@@ -134,7 +134,7 @@ enum wire_attempt_state {
 #define WIRE_LOGGED(F)                                     \
     F(u64, request) F(task, task) F(u32, attempt)          \
     F(u64, offset) F(text, bytes)                          \
-    F(u32, whole) /* 1: the log ends here; 0: so far */
+    F(u32, whole) /* 1: the log is complete; 0: more may follow */
 
 #include "net/wire/table_data.h"
 
