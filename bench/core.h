@@ -42,11 +42,11 @@ enum counting { COUNTING_OFF, COUNTING_ON };
 void driver_open(struct driver *driver, enum counting counting);
 void driver_close(struct driver *driver);
 
-void driver_reserve(struct driver *driver, uint32_t events);  // room for so many in one turn
+void driver_reserve(struct driver *driver, uint32_t events);  // room for this many in one turn
 void driver_stop(struct driver *driver, const struct rota_event *event, enum rota_error error);
 
 // An event of this turn. They come zeroed and are used again: fill in all that is ever
-// filled in. The three below stand here to be inlined: the figures are ours, not the driver's.
+// filled in. The three below are here to be inlined, so that the figures exclude the driver.
 static inline struct rota_event *driver_event(struct driver *driver, enum rota_event_kind kind)
 {
     assert(driver->event_count < driver->event_capacity);

@@ -20,7 +20,7 @@ struct durable {
     uint64_t begun;                // the turn that is being written
     struct run *ready;             // handed out, and that is durable
     uint32_t ready_count, ready_capacity;
-    rota_job_id *over;             // jobs to close; the first so many now
+    rota_job_id *over;             // jobs to close; the first over_ready now
     uint32_t over_ready, over_count, over_capacity;
 };
 

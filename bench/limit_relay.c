@@ -3,8 +3,8 @@
 //
 //     limit_relay TASKS WORKERS CREDIT
 //
-// Prints tasks a second. The relay knows nothing but who has how many. With one in flight also p50=
-// and p99=, microseconds from the relay to a worker and back, and a task more on its way.
+// Prints tasks a second. The relay only counts the tasks of each worker. With one in flight also
+// p50= and p99=, microseconds from the relay to a worker and back, and a task more on its way.
 #include "bench.h"
 
 #include <arpa/inet.h>

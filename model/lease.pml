@@ -1,4 +1,4 @@
-// lease.pml - an exclusive group, its worker, a rival, and two leaders that do not agree who leads.
+// lease.pml - an exclusive group, its worker, a rival, and two leaders that both believe to lead.
 //
 // One process makes one step at a time: each option of the loop at the end is something that can
 // happen, and Spin tries all orders. The network is a set that nothing leaves. A message may be

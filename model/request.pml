@@ -1,4 +1,4 @@
-// request.pml - a request that may be asked again, and a commit nobody knows the end of.
+// request.pml - a request that may be repeated, and a commit with an unknown result.
 //
 // The client sends one request under one id until it is told that it is done. Copies of it stay in
 // the network forever, and answers get lost. The server crashes, or loses its connection in the

@@ -250,8 +250,8 @@ inline worker_crashes()
     }
 }
 
-// It ends when the result is recorded and nobody keeps it any more. Spin tells of any other state
-// in which nothing can happen: a task that is forgotten.
+// It ends when the result is recorded and no process keeps it any more. Spin reports any other
+// state in which nothing can happen: a task that is forgotten.
 active proctype world()
 {
     do

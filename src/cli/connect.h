@@ -44,7 +44,7 @@ bool reach_pause(struct reach *reach, struct reach_patience *patience);
 // its requests again. False: the server did not come back, refuses, or has another database;
 // `client` has the reason.
 bool reach_again(struct reach *reach);
-// Tries once, for at most so many microseconds.
+// Tries once, for at most `patience` microseconds.
 bool reach_quickly(struct reach *reach, int64_t patience);
 // submit.c: prints the end of a job, and returns the exit status.
 int over_print(const struct wire_over *over, bool is_json);

@@ -82,7 +82,7 @@ static int fetch_run(const struct command *command, int count, char **words)
 
 static const struct option_row rows[] = {
     {0, "wait", "", "wait until there is a task", OPTION_OTHER, .at = FETCH_WAIT},
-    {0, "timeout", "SECONDS", "wait at most so long for a task", OPTION_SECONDS,
+    {0, "timeout", "SECONDS", "maximum time to wait for a task", OPTION_SECONDS,
      .at = offsetof(struct fetcher, wish.wait)},
     {0, "lease", "SECONDS", "time without renewal after which others may fetch the task",
      OPTION_SECONDS, .at = offsetof(struct fetcher, wish.lease), .preset = "as the server says"},

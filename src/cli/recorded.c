@@ -84,7 +84,7 @@ static void tasks_take(struct recording *recording, double otherwise)
     }
 }
 
-// ---- Who waited for whom -----------------------------------------------------------------------
+// ---- Dependencies that delayed a task ----------------------------------------------------------
 
 static bool is_stream(const struct recording *recording, uint32_t task, rota_object_id id)
 {

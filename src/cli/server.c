@@ -130,8 +130,8 @@ static int cluster_begin_at(struct serve *serve)
     open = open && cluster_open(&serve->cluster, &serve->server, &limits, os_now(), os_ticks());
     if (open) cluster_ahead_begin(&serve->cluster, live);
     if (open && config.lease > serve->options.lease)
-        printf("workers may still rely on a longer lease of %.0f s: the server waits so long for"
-               " silent ones until it is started again after that time\n",
+        printf("workers may still rely on a longer lease of %.0f s: the server waits that time for"
+               " silent workers until it is restarted later\n",
                (double)config.lease * 1e-6);
     if (open && serve->cluster.quiet_until > serve->cluster.ticks)
         printf("the database was restored: workers can join in %.0f s\n",

@@ -159,7 +159,7 @@ const struct option_row simulate_rows[] = {
      OPTION_FLAG, .at = AT(options.by_rank)},
     {0, "seed", "N", "seed of all random numbers", OPTION_OTHER, .at = SIM_SEED, .preset = "1",
      .needs = "a number"},
-    {0, "runs", "N", "simulate so many times, with seeds from --seed on, and show the spread",
+    {0, "runs", "N", "number of simulations, with seeds from --seed on; shows the spread",
      OPTION_NUMBER, .at = AT(runs), .least = 1, .most = 100000, .preset = "1"},
     {0, "faults", "LIST", "faults: crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
      "slow=SHARExTIMES, loss=SHARE, retries=N", OPTION_OTHER, .at = SIM_FAULTS,

@@ -94,7 +94,7 @@ enum rota_client_code rota_client_worker_drain(struct rota_client *client, const
     return rest(client, WIRE_DRAIN_AND_QUIT, WIRE_PART_WORKER, worker);
 }
 
-// ---- How things are -----------------------------------------------------------------------------
+// ---- States of jobs and tasks ------------------------------------------------------------------
 
 enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id task,
                                        struct rota_client_view *view)

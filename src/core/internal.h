@@ -179,7 +179,7 @@ bool place_reserve(struct rota *rota, task_row row);  // reserves memory for han
 
 bool profile_reserve(struct rota *rota, uint32_t more);
 profile_row profile_get(struct rota *rota, const struct wants *wants);  // memory must be reserved
-void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more tasks use it
+void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // `tasks` more use it
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);

@@ -21,7 +21,7 @@ PREFETCH prefetch_edges(const struct rota *rota, const struct task *task)
 
 // A queue is a linked list: each row must be loaded before the next one is known. So a scout runs
 // ahead of the head by one row whenever two tasks have been handed out or have ended: often enough
-// to stay ahead, and rarely enough not to wait for the row it stands on.
+// to stay ahead, and rarely enough not to wait for the row it is on.
 PREFETCH prefetch_scout(struct rota *rota)
 {
     if (++rota->scout_clock % 2 || rota->scout_lead >= SCOUT_MOST) return;

@@ -48,7 +48,7 @@ static task_row find_clause(const struct rota *rota, task_row row)
 static struct rota_why why_blocked(const struct rota *rota, task_row row)
 {
     assert(rota->task[row].state == ROTA_TASK_BLOCKED);
-    rota_task_id blockers[64];  // a task that blocks in two ways counts once, among so many
+    rota_task_id blockers[64];  // a task that blocks in two ways counts once, up to 64
     uint32_t count = rota_blockers(rota, task_id(rota, row), blockers, 64);
     if (count)
         return (struct rota_why){.hold = ROTA_HOLD_FAILURE, .task = blockers[0], .count = count};

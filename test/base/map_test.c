@@ -136,7 +136,7 @@ static void more_than_32_bits_of_slots_are_refused_unasked(void **state)
 
 enum { KEYS = 24 };
 
-// So few slots that most keys stand in the way of others, also across the end of the table.
+// So few slots that most keys collide with others, also across the end of the table.
 static void random_keys_agree_with_a_naive_model(void **state)
 {
     (void)state;

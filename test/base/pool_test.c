@@ -79,7 +79,7 @@ static void free_items_count_as_room(void **state)
     struct memory memory = allocator_memory(&allocator);
     struct pool pool = {.size = sizeof(struct item)};
     assert_true(pool_reserve(&memory, &pool, 200));
-    uint32_t room = pool.capacity - 1;  // number 0 is nobody
+    uint32_t room = pool.capacity - 1;  // 0 means none
     for (uint32_t i = 0; i < room - 10; i++) pool_take(&pool);
     for (uint32_t number = 1; number <= 50; number++) pool_give(&pool, number);
     allocator_refuse_all(&allocator);

@@ -6,7 +6,7 @@ block is one of these:
     ```console                 lines after "$ " are commands, "> " continues one; the lines below a
                                command are what it prints, standard output and error together
     ```sh                      a script: run as a whole with sh -e, it must exit with 0
-    ```yaml, json, jsonl, ini  a file, if "<!-- file: NAME -->" stands above it; YAML without a name
+    ```yaml, json, jsonl, ini  a file, if "<!-- file: NAME -->" is above it; YAML without a name
                                must be a valid job file
     ```c, python, sql          programs and queries that another test runs (ELSEWHERE)
     ```text                    anything that is not a command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""audit_test - `rota server --audit FILE`: who asked for what, and who was not let in."""
+"""audit_test - `rota server --audit FILE`: the requests of each peer, and refused peers."""
 import json
 import os
 import signal

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""away_test - a task whose input lies on a worker that is cut off waits for that worker.
+"""away_test - a task whose input is on a disconnected worker waits for that worker.
 
 The reader cannot fetch its input while the only worker that holds it has no connection. Its
-attempts do not count until that worker is back, or its lease is over and the input is made again.
+attempts do not count until that worker is back, or its lease has expired and the input is made
+again.
 """
 from apart import Apart
 from end import Tap

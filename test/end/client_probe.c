@@ -369,7 +369,7 @@ static void do_event(struct probe *probe)
                event.kind, event.task.job, event.task.task, event.state, event.name);
 }
 
-// So many MiB of addresses in all, from now on; 0: as many as it likes.
+// Limits the address space in MiB from now on; 0: no limit.
 static void do_limit(struct probe *probe)
 {
     struct rlimit limit;

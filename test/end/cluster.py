@@ -15,7 +15,7 @@ PATIENCE = 120  # longer than any machine is busy
 
 
 class Process:
-    """A process of rota that writes what it says into a file. Words may stand before it."""
+    """A process of rota whose output goes into a file. Words may precede its command line."""
 
     def __init__(self, log, *words, before=()):
         self.log = log
@@ -156,7 +156,7 @@ class KeyedCluster(Cluster):
 
 
 def seconds_marked(seconds):
-    """So many for `sleep`, by which its process is known among those of all tests."""
+    """Seconds for `sleep`, with digits that identify its process among those of all tests."""
     return f"{seconds}.{os.getpid():010}"
 
 

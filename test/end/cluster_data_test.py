@@ -30,7 +30,7 @@ def sent(done):
 
 
 def contents(cluster, folder):
-    """How many contents lie in a cache."""
+    """The number of contents in a cache."""
     place = cluster.path(folder)
     return sum(len(names) for _, _, names in os.walk(os.path.join(place, "content")))
 
@@ -236,7 +236,7 @@ with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
     until_waits(cluster, "go-runs")
     cluster.until(lambda: places(cluster, "1/x") == {"one", "two"},
                   "the copy of a reader is known")
-    say(True, "BS-22: what a worker has fetched is known to lie there too")
+    say(True, "BS-22: the server knows what a worker has fetched")
     caches_empty(cluster, "one")
     write(cluster, "go3", "")
     cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "the third reads")

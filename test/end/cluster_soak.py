@@ -4,7 +4,7 @@
     cluster_soak.py [--servers N] [--workers N] [--seed S]
 
 Every job ends; what was accepted is there; no task succeeds twice; no two commands of one group run
-at a time (each holds a lock that the others would find taken); nothing runs when all is over.
+at a time (each holds a lock that the others would find taken); nothing runs at the end.
 """
 import argparse
 import sqlite3

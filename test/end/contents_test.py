@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """contents_test - forged contents: every receiver refuses them, and the job ends right.
 
-    contents_test.py --rounds 100 --seed N     many more, and the same once more
+    contents_test.py --rounds 100 --seed N     many more, and the same again
 """
 import argparse
 import hashlib

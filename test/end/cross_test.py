@@ -25,7 +25,7 @@ def asks_when_ready():
               "a task that is not ready blocks no other in its lane", cluster.lines("order"))
         wrong = cluster.submit({"x": inside("true", "g1", needs=["y"]), "y": inside("true", "g2")},
                                lanes={"line": {"order": "submit"}})
-        tells("X-2", wrong.returncode == 2, "in a lane by submission no task stands before its"
+        tells("X-2", wrong.returncode == 2, "in a lane by submission no task precedes its"
               " dependency", wrong)
 
 

@@ -78,7 +78,7 @@ def most_files(cluster):
 
 
 def files_allowed(wanted):
-    """So many if this process may have them; a few less than it may have otherwise."""
+    """The wanted number if this process may open that many; otherwise a few less than its limit."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     enough = wanted + 100 if hard == resource.RLIM_INFINITY else min(hard, wanted + 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))

@@ -155,7 +155,7 @@ with Place() as place:  # names, modes, folders
         task("uses", "./tool $(cat 'out of it') >deep/er/result",
              **{"in": ["tool", "out of it"], "out": ["deep/er/result"], "keep": True}))
     say(place.run() == 0 and place.read("deep/er/result") == "ran one\n",
-        "names may have blanks, outputs lie in folders, tools can be run", place.said)
+        "names may have blanks, outputs are in folders, tools can be run", place.said)
     say(os.access(place.path("tool"), os.X_OK) and os.access(place.path("tool"), os.W_OK),
         "a kept file stays executable, and the user may write to it")
 

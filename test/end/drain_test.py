@@ -38,7 +38,7 @@ def submission(number):
 def what_has_come_is_answered():
     with Cluster() as cluster:
         link = client(cluster)
-        # All of it lies in the socket when the signal comes.
+        # All of it is in the socket buffer when the signal comes.
         cluster.server.process.send_signal(signal.SIGSTOP)
         link.socket.sendall(b"".join(submission(number) for number in range(1, 41)))
         cluster.server.process.send_signal(signal.SIGTERM)

@@ -132,8 +132,8 @@ def stand_still(process):
 
 
 def least(enough, attempt, tries=5):
-    """Of what some attempts took, or cost; one is enough if that is little enough. A busy machine
-    may stop anybody for seconds, but not each time."""
+    """The least that some attempts took, or cost; one is enough if it took little enough. A busy
+    machine may stop any process for seconds, but not each time."""
     best = attempt()
     while best >= enough and tries > 1:
         best, tries = min(best, attempt()), tries - 1

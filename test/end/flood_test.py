@@ -64,7 +64,7 @@ def strangers(cluster):
 
 
 def send_unfinished(cluster, key, role, kind, count):
-    """So many connections of a key, each with a message of this kind that never ends."""
+    """Opens `count` connections of a key, each with a message of this kind that never ends."""
     head = (15 * MIB).to_bytes(4, "little")
 
     def fill(peer):

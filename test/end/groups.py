@@ -9,12 +9,12 @@ PROBE = ("exec 9> {0}/group.{1}; flock -n 9 || echo clash {1} $ROTA_ID.$ROTA_ATT
 
 
 def probe(folder, group, seconds, word):
-    """A command that holds the lock of its group for so long."""
+    """A command that holds the lock of its group for some seconds."""
     return ["sh", "-c", PROBE.format(folder, group, seconds, word)]
 
 
 def probes(folder, prefix, count, groups, seconds):
-    """Tasks of a lane, in so many groups; `seconds()` says how long each takes."""
+    """Tasks of a lane, in this many groups; `seconds()` says how long each takes."""
     return {f"{prefix}t{i}": {"run": probe(folder, i % groups, seconds(), f"{prefix}t{i}"),
                               "lane": "line", "group": f"g{i % groups}", "access": "write"}
             for i in range(count)}

@@ -172,7 +172,7 @@ def lanes():
                                "c": {**inside, "group": "g2", "access": "read"},
                                "w": {**inside, "group": "g3", "access": "write"}},
                               lanes={"l": {}}, policy="claim")
-        say(done.returncode == 0, "the policy may stand in the file", done)
+        say(done.returncode == 0, "the file may set the policy", done)
         one = cluster.fetch("1")
         none = cluster.fetch("1")
         say(one["name"] == "a" and not isinstance(none, dict), "TS-1: the group is taken", one)
@@ -292,7 +292,7 @@ def workers_leave_it_alone():
         say(cluster.state("a") == "OFFERED", "a worker does not take what handlers are for",
             (cluster.state("a"), cluster.ends()))
         why = cluster.rota("why", cluster.number("a")).stdout
-        say("handler" in why, "why says whom it waits for", why)
+        say("handler" in why, "why says that it waits for a handler", why)
         cluster.submit({"i": {"run": "cat job.json", "in": ["job.json"]}}, "--policy", "claim")
         got = cluster.fetch("3")
         say(got["inputs"] == [{"name": "job.json", "path": cluster.path("job.json")}],

@@ -132,7 +132,7 @@ def requests(cluster):
 
 
 def many(kind, count, **row):
-    """A SUBMIT with so many rows of a kind, which are written once."""
+    """A SUBMIT with `count` rows of a kind, which are written once."""
     bare = {"high": 1, "low": 1, "flags": WIRE["SUBMIT_MORE"]}
     whole, bare = encode("SUBMIT", **bare, **{kind: [row]}), encode("SUBMIT", **bare)
     at = next(i for i in range(4, len(bare)) if whole[i] != bare[i])
@@ -158,7 +158,7 @@ def sizes(cluster):
 
 
 def beats_go_on(cluster):
-    """A chain of so many tasks is taken while a worker's heartbeats are answered."""
+    """A chain of `count` tasks is taken while a worker's heartbeats are answered."""
     count = 20000
     tasks = [{"name": "", "body": 1, "cores": 1, "machine": 1}] * count
     chain = [{"before": i, "after": i + 1} for i in range(1, count)]

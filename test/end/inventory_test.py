@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""inventory_test - which sockets a server and its workers have, whose files are, who sees keys."""
+"""inventory_test - the sockets, files and keys of a server and its workers."""
 import os
 import stat
 import subprocess

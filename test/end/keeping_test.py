@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""keeping_test - what becomes of tasks and objects, as everybody sees it (RS-9 to 13, 23).
+"""keeping_test - the end of tasks and objects, as users see it (RS-9 to 13, 23).
 
 doc/testing.md says where each scenario is tested.
 """

@@ -124,7 +124,7 @@ def many_at_once():
                                 stdout=subprocess.DEVNULL) for _ in range(20)]
     statuses = [process.wait() for process in running]
     say(not any(statuses) and len(lines("made", "server.keys")) == 24 and all(
-        lines("made", "server.keys")), "twenty who add a key at once add twenty", statuses)
+        lines("made", "server.keys")), "twenty commands at once add twenty keys", statuses)
 
 
 def words_are_checked():

@@ -1,6 +1,6 @@
 """kill - runs a program, kills it at a chosen system call, and checks the files it left.
 
-The program may be any command line that works on a database file and, run again, goes on
+The program may be any command line that works on a database file and, run again, resumes
 where it was killed. `{database}` in its words stands for the file.
 """
 import collections
@@ -30,7 +30,7 @@ Killed = collections.namedtuple("Killed", "killed output")
 
 
 def folder():
-    """Where databases of tests lie: in memory, if there is such a place."""
+    """A folder for databases of tests: in memory, if the machine has one."""
     return tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 
 

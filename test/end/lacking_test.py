@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """lacking_test - a run gives up a task whose input is gone from the cache each time.
 
-While the run goes on, the input is removed from the cache as soon as it is there. The first attempt
+During the run, the input is removed from the cache as soon as it is there. The first attempt
 of the reader waits for a second task, later ones for their backoff.
 """
 import json

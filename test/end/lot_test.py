@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""lot_test - under pull a worker draws lots among its queues that have something (BS-15).
+"""lot_test - under pull a worker picks at random among its queues that are not empty (BS-15).
 
 Three queues of one worker with one core are filled while it is paused, each with tasks that are in
-no other one: results it has, readers of what it has, and tasks for everybody. What it then runs,
-in which order, is the history of the database.
+no other one: results it has, readers of what it has, and tasks for every worker. The history of
+the database has the order in which it then runs them.
 """
 from math import comb
 
 from end import Tap
 from story import HOUR, Story, tells
 
-# Of different lengths, so that a lot among tasks, not queues, would show. The second is the first
-# to be empty, the others are never empty while anybody counts.
+# Of different lengths, so that a choice among tasks, not queues, would show. The second is the
+# first to be empty, the others are never empty while the test counts.
 NEAR, INPUT, GLOBAL = 1500, 600, 2100
 THREE, TWO = 1400, 800  # picks that are counted: of three queues, and of two
-ALL = 3050              # so many picks have them both: the second queue is empty after 1800 or so
+ALL = 3050              # picks that include both: the second queue is empty after about 1800
 # The odds that one of the five comparisons fails by chance, so below 1e-6 for all of them. That a
 # queue is empty while it is counted is less likely still: more than 7 deviations away.
 ODDS = 1e-7
@@ -23,7 +23,7 @@ ODDS = 1e-7
 def slack(picks, queues):
     """How far a queue's share may be from the mean: the smallest distance of those that a binomial
     variable exceeds with a probability below ODDS. The ways to get there are counted, not guessed:
-    k of so many picks in comb(picks, k) * (queues - 1) ** (picks - k) of queues ** picks ways."""
+    k of all picks in comb(picks, k) * (queues - 1) ** (picks - k) of queues ** picks ways."""
     mean, ways, far = picks / queues, 0, picks
     for k in sorted(range(picks + 1), key=lambda k: -abs(k - mean)):
         ways += comb(picks, k) * (queues - 1) ** (picks - k)
@@ -49,7 +49,7 @@ def fill(story):
     paused = story.rota("pause", "worker", "w0")
     story.begin({f"global{i}": {"run": "true"} for i in range(GLOBAL)}, policy="pull")
     story.server.kill()
-    story.options += HOUR  # who is for everybody stays so, and who comes from now on is patient
+    story.options += HOUR  # older tasks stay for every worker, and newer ones wait
     story.serve()
     story.touch("go")
     story.begin(results(), policy="pull")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """patience_test - how long a task under pull waits for a place near its data (BS-1, 5, 21, X-3).
 
-What is patient here waits for an hour, so that nothing is a question of time: it stays where it is
-while others go on. Where a wait ends, it is only asked that this was not too early.
+A task that waits here waits for an hour, so that no result depends on time: it stays while others
+run. Where a wait ends, the test only checks that it did not end too early.
 """
 import subprocess
 
@@ -51,7 +51,7 @@ def at_once():
         tells("BS-21", story.rota("wait", str(job)).returncode == 0
               and story.where("use") == ["w1"]
               and story.turn_of("use", "ASSIGNED") == story.turn_of("gate", "SUCCESS"),
-              "without waits a task is for everybody in the turn in which it is ready",
+              "without waits a task is for every worker in the turn in which it is ready",
               story.changes())
 
 

@@ -1,9 +1,9 @@
-"""proxy - stands between two processes and does to their bytes what a bad network does.
+"""proxy - a proxy between two processes that injects the faults of a bad network.
 
     with Proxy("/front.sock", "/back.sock") as proxy:
         proxy.rule = lambda number: {"up": Way(most=1), "down": Way(cut=100)}
 
-A rule is asked for each connection, by its number from 0; "up" is towards the one behind.
+A rule is asked for each connection, by its number from 0; "up" is towards the back socket.
 """
 import os
 import select
@@ -18,9 +18,9 @@ RESET = struct.pack("ii", 1, 0)  # close() sends RST instead of FIN
 class Way:
     """The faults of one direction.
 
-    most: so many at a time.    delay: seconds before each piece.    cut: after so many bytes both
-    ways end.    stall: after so many nothing more passes, silently.    flip: the byte
-    at this place is another one.    reset: a cut is no orderly end.
+    most: bytes per piece.    delay: seconds before each piece.    cut: bytes after which both
+    directions end.    stall: bytes after which nothing more passes, silently.    flip: the position
+    of a byte that changes.    reset: a cut sends RST.
     """
 
     def __init__(self, most=1 << 16, delay=0, cut=None, stall=None, flip=None, reset=False):

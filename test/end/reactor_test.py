@@ -31,7 +31,7 @@ def data_decides():
         fine = cluster.done(tasks)
         placed = {name: cluster.where(f"use-{name}") for name in names}
         tells("RS-1", fine and all(at == [name] for name, at in placed.items()),
-              "eight tasks run where their big objects lie", placed)
+              "eight tasks run where their big objects are", placed)
     with Story("--ahead", "0", "--no-plan") as cluster:
         for _ in range(4):
             cluster.join()

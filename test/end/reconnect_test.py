@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reconnect_test - those who wait for a job outlive the server's end and its next beginning."""
+"""reconnect_test - clients that wait for a job survive a restart of the server."""
 import os
 import signal
 import socket

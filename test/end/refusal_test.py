@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""refusal_test - what a server has refused stays refused, also when the server is killed before
-anybody hears of it, and what was in the way is gone meanwhile.
+"""refusal_test - a request that the server refused stays refused, also if the server is killed
+before any client hears of it, and the reason for the refusal is gone meanwhile.
 """
 import itertools
 import time

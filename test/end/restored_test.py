@@ -3,7 +3,7 @@
 
 A worker that knows more than the backup is refused until the server is started with --restored.
 From then on tokens are larger than all before, and nothing is given out before the leases of the
-lost server are over.
+lost server have expired.
 """
 import os
 import shutil

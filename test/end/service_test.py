@@ -61,11 +61,11 @@ def a_server_tells():
         stand_still(server)
         before = len(boss.listen())
         boss.listen(1)
-        say(len(boss.listen()) == before, "one that stands still does not")
+        say(len(boss.listen()) == before, "a stopped one does not")
         os.kill(server.pid, signal.SIGCONT)
         worker = boss.start("worker", "--server", folder("sock"), "--folder", folder("w"), "--name",
                             "w", watchdog=1000000)
-        say(boss.until("STATUS=connected to " + folder("sock")), "a worker says for whom it works")
+        say(boss.until("STATUS=connected to " + folder("sock")), "a worker reports its server")
         say(boss.until("STATUS=1 workers, "), "and the server how many there are")
         with open(folder("job.json"), "w", encoding="utf-8") as file:
             file.write('{"tasks": {"a": {"run": "env > ' + folder("env") + '"}}}')

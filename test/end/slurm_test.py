@@ -107,7 +107,7 @@ def shares_are_slurms(cluster, system):
 
 
 def the_document_is_right(cluster, system):
-    """The script of doc/deployment.md, as it stands there but for the address of the server."""
+    """The script of doc/deployment.md, unchanged but for the address of the server."""
     with open(os.path.join(ROOT, "doc/deployment.md"), encoding="utf-8") as file:
         script = re.search(r"^## Under Slurm$.*?^```sh\n#!/bin/sh\n(.*?)^```$", file.read(),
                            re.M | re.S).group(1)

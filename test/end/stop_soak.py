@@ -93,7 +93,7 @@ class Rounds:
         return self.choose.choice(busy) if busy else None
 
     def stop_one(self):
-        """Whether a process of a worker with commands really stands still now."""
+        """Whether a process of a worker with commands is really stopped now."""
         name = self.victim()
         if not name:
             return False

@@ -87,7 +87,7 @@ def floods_of_reads():
 
 
 class Reads(threading.Thread):
-    """Asks for one upload so many times, and counts the answers."""
+    """Requests one upload many times, and counts the answers."""
 
     def __init__(self, path, number, count):
         super().__init__(daemon=True)
@@ -117,7 +117,7 @@ def store_behind():
             with Stranger(cluster.socket, "PEER") as peer:
                 peer.says("OFFER", entries=[content(b"mine")])
                 reads = Reads(cluster.socket, number, 60000)
-                cluster.until(lambda: reads.answered and reads.stands_still(), "it stands still")
+                cluster.until(lambda: reads.answered and reads.stands_still(), "it is blocked")
                 say(reads.answered < 40000, "hanging: the server stops reading a client",
                     reads.answered)
                 fcntl.flock(lock, fcntl.LOCK_UN)

@@ -72,7 +72,7 @@ def starts():
 
 
 def modes():
-    """The folder of the store was made, or restored, for everybody."""
+    """The folder of the store was created, or restored, with access for all users."""
     with Cluster() as cluster:
         cluster.server.kill()
         folder = cluster.path("server.db.data")

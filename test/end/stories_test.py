@@ -2,7 +2,7 @@
 """stories_test - the five stories of document 5 with a real server and real workers.
 
 A build is a job under `pull`, what it makes is an object, and a result that was made is not made
-again. No process may be left, and all is over in seconds.
+again. No process may be left, and everything ends within seconds.
 """
 from cluster import processes_with
 from end import Tap

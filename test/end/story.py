@@ -49,7 +49,7 @@ class Story(Cluster):
                 if name == task and status == "SUCCESS"]
 
     def changes(self):
-        """(turn, task, state, worker) of all changes of tasks, as they stand in the journal."""
+        """(turn, task, state, worker) of all changes of tasks in the journal."""
         told = self.rota("events", "--after", "0", "--once", "--json").stdout.splitlines()
         rows = [row for row in map(json.loads, told) if row["event"] == "task"]
         return [(int(row["sequence"].split(".")[0]), row["name"], row["state"], row.get("worker"))

@@ -25,7 +25,7 @@ class Supervisor:
         self.heard, self.times, self.children = [], [], []
 
     def listen(self, seconds=0):
-        """Takes what has come, and comes within so many seconds."""
+        """Takes the messages that have arrived, and arrive within these seconds."""
         end = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, end - time.monotonic()))[0]:
             told, notes, _, _ = self.socket.recvmsg(4096, 64)

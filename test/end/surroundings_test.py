@@ -182,7 +182,7 @@ def without_files():
 
 
 class Disk:
-    """A small one, which only those see who are started in its place."""
+    """A small disk, visible only to processes that are started on it."""
 
     def __init__(self, folder, size):
         self.path = os.path.join(folder, "small")
@@ -207,7 +207,7 @@ class Disk:
 
 
 class OnDisk(Odd):
-    """The server's database lies on a small disk; the workers have another one."""
+    """The server's database is on a small disk; the workers have another one."""
 
     def __init__(self, disk):
         super().__init__(":")

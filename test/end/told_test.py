@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""told_test - what a run and those who ask about it tell, where a user has to act on it."""
+"""told_test - the messages of a run, and of commands that query it, on which a user has to act."""
 import os
 import shlex
 import subprocess

@@ -65,7 +65,7 @@ class Terminal:
 
 
 def busy(cluster):
-    """One task runs, one failed, one is blocked, two stand in a lane."""
+    """One task runs, one failed, one is blocked, two are held in a lane."""
     workers = [cluster.work("alpha", 2), cluster.work("beta", 2)]
     cluster.until(lambda: all("connected to" in worker.said() for worker in workers),
                   "both are there")
@@ -144,7 +144,7 @@ def on_a_terminal(cluster):
                       and len(terminal.text().splitlines()) == 40, "a larger window is filled")
         say(True, "a larger window is filled")
         terminal.type("p")
-        say(terminal.shows("PAUSED"), "p makes it stand still")
+        say(terminal.shows("PAUSED"), "p pauses it")
         terminal.type("p")
         cluster.server.kill()
         say(terminal.shows("cannot reach the server"), "a server that is away is reported")

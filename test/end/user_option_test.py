@@ -110,7 +110,7 @@ def secrets(cluster):
     text = cluster.prints("kill -9 $PPID 2>&1; kill -9 1 2>&1; echo alive")
     say("alive" in text, "a command cannot kill its worker", text)
     hidden = cluster.write("hidden", "secret\n", 0o660)
-    os.chown(hidden, 0, USER.pw_gid)  # the kernel lets only those link it who may write to it
+    os.chown(hidden, 0, USER.pw_gid)  # linking it needs write permission
     job, done = cluster.run({"a": {"run": f"ln {hidden} out", "out": ["out"], "keep": True}})
     why = cluster.rota("why", f"{job}.1").stdout
     say(done.returncode == 1 and "belongs to another user" in why

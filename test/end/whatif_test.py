@@ -47,7 +47,7 @@ def result(*words):
 
 
 def with_seeds(count, *words):
-    """The results of so many fresh seeds."""
+    """The results of `count` fresh seeds."""
     return [result(*words, "--seed", str(SEED + i)) for i in range(count)]
 
 

@@ -131,7 +131,7 @@ static void any_learn(struct history *history, uint64_t handler, uint32_t job)
         model_settle(model);
         return;
     }
-    model_differs(model, "a claim of any was accepted, but nobody runs");
+    model_differs(model, "a claim of any was accepted, but no task runs");
 }
 
 static void history_step(struct history *history, struct rota_event *event)

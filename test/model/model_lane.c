@@ -1,4 +1,4 @@
-// model_lane.c - lanes: who is let in, who is the next, who runs for whom.
+// model_lane.c - lanes: admitted tasks, the next task, and tasks that run for others.
 #include "model.h"
 
 // ---- Lanes and offers -----------------------------------------------------------

@@ -39,6 +39,6 @@ struct plan_cluster sketch_cluster(uint32_t worker_count);
 // a (1 s) hands x to b (2 s) and c (3 s), which hand y and z to d (1 s).
 enum { A, B, C, D, E, F };
 enum { X, Y, Z };
-struct plan_graph diamond(double mib);  // x, y and z have so many MiB each
+struct plan_graph diamond(double mib);  // x, y and z have `mib` MiB each
 
 void assert_about(double actual, double expected);  // to a millionth

@@ -59,7 +59,7 @@ def handlers():
         grant = pool.fetch(7)
         ok(grant.task == (job, 2) and grant.attempt == 1, "a handler fetches what is available")
         ok(pool.available == {(job, 2)}, "and it stays available")
-        ok(refused("not_now", pool.fetch, 8, (job, 2)), "nobody else gets it")
+        ok(refused("not_now", pool.fetch, 8, (job, 2)), "no other handler gets it")
         ok(pool.fetch(8, (job, 2), fetched_ok=True).task == (job, 2), "unless that is fine")
         ok(refused("not_now", pool.deliver, 8, (job, 2)), "only its owner delivers it")
         pool.fail(7, (job, 2), 3)

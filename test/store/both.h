@@ -5,12 +5,12 @@
 
 // A place for files that are thrown away, fast where the machine has memory for it.
 const char *both_folder(void);
-void both_remove(const char *path);  // the database and all that lies beside it
+void both_remove(const char *path);  // the database and the files beside it
 
 // The first difference of the last history; "" if the stores agreed throughout.
 const char *both_difference(void);
 uint64_t both_turns(void);
 
-// Whether two rows say the same. Conditions are compared task by task: where they lie in the
-// list of clauses means nothing.
+// Whether two rows say the same. Conditions are compared task by task: their place in
+// the list of clauses means nothing.
 bool both_same(const struct rota_record *left, const struct rota_record *right);

@@ -20,7 +20,7 @@ struct fault {
     uint64_t at;    // the operation it happens at; writes, syncs and truncations count
     uint64_t seed;  // which writes are lost, and where they are torn
     const char *ballast;
-    bool harms;      // a torn write may harm what lies beside it: SQLite pads its log then
+    bool harms;      // a torn write may harm neighbouring bytes: SQLite pads its log then
     uint64_t count;  // operations so far
     bool happened;
 };

@@ -5,7 +5,7 @@
 // client_next() decodes what arrives in link->in. All functions wait, but not past `until`, and
 // read while they send: a server that cannot write may stop reading.
 //
-// The client owns its link. The texts of a message lie in link->in and are valid until the next
+// The client owns its link. The texts of a message are in link->in and are valid until the next
 // call that receives. Nothing here ends the program: a call returns a code, and `reason` holds the
 // sentence for people.
 #pragma once
@@ -133,7 +133,7 @@ struct client_grant {
     uint64_t token;         // 0: the task was fetched already, and the wish allows it
     rota_time lease;
     struct wire_run run;    // the command; empty if the server has none
-    struct wire_in body;    // the texts of `run` lie here
+    struct wire_in body;    // holds the texts of `run`
 };
 enum rota_client_code client_fetch(struct rota_client *client, const struct client_wish *wish,
                                    int64_t until, struct client_grant *grant);

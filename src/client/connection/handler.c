@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Copies the frame into the grant, because the texts of the command lie in it.
+// Copies the frame into the grant, because it holds the texts of the command.
 static enum rota_client_code body_read(struct rota_client *client, const wire_text *body,
                                        struct client_grant *grant)
 {

@@ -129,7 +129,7 @@ static void key_make(struct keys *keys, uint32_t at)
     free(command.argv.items), free(command.environment.items), free(command.outputs.items);
 }
 
-// ---- All of them, what is read before who reads it ---------------------------------------------
+// ---- All tasks, producers before their readers -------------------------------------------------
 
 static bool producer_next(const struct keys *keys, const struct jobfile_task *task, uint32_t *next)
 {

@@ -16,7 +16,7 @@ bool certificate_is_text(const char *text, size_t size)
     return memmem(text, size, "-----BEGIN ", 11) != NULL;
 }
 
-// ---- Who somebody is ---------------------------------------------------------------------------
+// ---- The subject of a certificate --------------------------------------------------------------
 
 // There must be exactly one: two would be ambiguous.
 static bool subject_read(const struct tls_library *library, const X509 *certificate, int what,

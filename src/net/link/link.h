@@ -21,7 +21,7 @@
 
 // A key is a line "rota-key ROLE ID SECRET": a name of enum wire_role, up to 32 letters and digits,
 // 64 hexadecimal digits. A key file has one or more keys with different ids. It must belong to the
-// user who reads it, be readable by no other user, and lie in a folder that only its owner or root
+// user who reads it, be readable by no other user, and be in a folder that only its owner or root
 // may write; any other file is refused.
 enum { LINK_ID_MAX = 32, LINK_SECRET = 32, LINK_KEYS_MAX = 1024 };
 

@@ -267,7 +267,7 @@ static int64_t due_of(const struct object_store *object_store)
     return one < other ? one : other;
 }
 
-// Tickets before those who show them.
+// Orders come first, so that a ticket is known before a client shows it.
 static void *object_store_run(void *context)
 {
     struct object_store *object_store = context;

@@ -52,7 +52,7 @@ struct put *part_find(struct parts *parts, struct data_owner owner,
                       const struct cache_entry *entry);
 void part_remove(struct parts *parts, struct put *part);
 void parts_release(struct cache *cache, struct parts *parts);
-// Whether so many bytes can be written now. / Whether they ever could.
+// Whether the bytes fit on the disk now, and whether they fit at all.
 bool disk_has_room(const struct cache *cache, uint64_t bytes);
 bool disk_can_hold(const struct cache *cache, uint64_t bytes);
 // Drops something to make room for the data of this guest. False: nothing can be dropped.

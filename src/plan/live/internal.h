@@ -28,7 +28,7 @@ struct live_task {
 };
 
 struct live_object {
-    rota_object_id id;  // zero: stands only for the end of its task
+    rota_object_id id;  // zero: represents only the end of its task
     uint64_t bytes;     // as submitted; 0: unknown
     uint32_t place;     // in the window, or PLAN_NONE
 };

@@ -46,7 +46,7 @@ void cluster_share_leave(struct cluster *cluster, struct cluster_share *share,
                          enum cluster_share_kind kind);
 void cluster_peer_share_leave(struct cluster *cluster,
                               const struct cluster_peer *peer);  // with all it uses
-// Whether so much more fits. False: that is noted, to be reported.
+// Whether `more` fits into the share. False: the refusal is recorded, to be reported.
 bool cluster_share_fits(struct cluster *cluster, struct cluster_share *share,
                         enum cluster_share_kind kind, uint64_t more);
 void cluster_share_use(struct cluster_share *share, enum cluster_share_kind kind, uint64_t more);
@@ -57,7 +57,7 @@ void cluster_peer_own(struct cluster *cluster, struct cluster_peer *peer, const 
 // role. Null: it is accepted; else the reason why not.
 const char *cluster_place_take(struct cluster *cluster, struct cluster_peer *peer);
 void cluster_place_leave(struct cluster *cluster, struct cluster_peer *peer);
-// So many bytes received from the peer are not processed yet; replies are counted, too.
+// Sets the number of received bytes of the peer that are not processed; replies count, too.
 void cluster_share_count(struct cluster_peer *peer, uint64_t input);
 // The peer has introduced itself with a role. False: its share of connections is used up.
 bool cluster_share_of_role(struct cluster *cluster, struct cluster_peer *peer);

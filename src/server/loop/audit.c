@@ -1,7 +1,7 @@
 // audit.c - `rota server --audit FILE`: a log of all requests and their results.
 //
-// The log contains who connected from where, what was requested, and whether it was done or
-// refused, as one JSON object in each line. A change is recorded in the database, in the
+// The log contains each connection with its user and address, each request, and whether it was
+// executed or refused, as one JSON object per line. A change is recorded in the database, in the
 // transaction that makes the change. The file is a copy: it gets the line when the transaction is
 // durable, and before the reply is sent. A refusal changes nothing, and is written only to the
 // file, at once.

@@ -126,7 +126,7 @@ struct daemon_files {
 };
 
 void files_draw(struct sim *sim);
-void files_vanish(struct sim *sim);  // somebody deletes them
+void files_vanish(struct sim *sim);  // a user deletes them
 void files_told(struct sim *sim, const struct wire_message *message);  // the server sent this
 void files_crash(struct sim *sim);  // after a crash of the server: may restore a backup
 void files_forge(struct sim *sim, struct node *node);  // sends reports with a wrong token

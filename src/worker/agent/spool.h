@@ -33,7 +33,7 @@ struct spool {
     int folder, lock, file;  // -1: not open
     const char *path;        // of the folder, for messages
     uint64_t length, reserved;  // of the file: synced part, and reserved size
-    uint64_t dead;              // of the length: about so much is already recorded
+    uint64_t dead;              // of the length: approximate bytes already recorded
     uint64_t dropped;           // bytes at the end that a crash left when it was opened
     uint64_t server;            // the server of these reports; 0: unknown
     struct report *first, *last;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-// A start alone is delayed so long: the end often comes with it.
+// The delay of a start report in microseconds: the end often follows and is sent with it.
 enum { REPORT_STARTED_WAITS = 4000 };
 
 static const char *limits_text(const struct worker *worker)

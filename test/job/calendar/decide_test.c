@@ -19,7 +19,7 @@ static void scene_open(struct scene *scene, const char *fields, const char *defi
     scene->ended = CALENDAR_NONE;
 }
 
-// Looks at the calendar so many seconds into a minute, and stores what is to be stored.
+// Decides at that second of a minute, and stores the new state.
 static enum calendar_verdict look(struct scene *scene, const char *minute, int seconds)
 {
     struct calendar_situation situation = {.now = at(minute) + (rota_time)seconds * 1000000,
@@ -69,7 +69,7 @@ static void what_is_defined_in_the_minute_waits_for_the_next(void **state)
     scene_open(&scene, "start_times: 12:00", "2026-11-16 12:00");
     scene.state.settled += 1;
     expect(&scene, "2026-11-16 12:00", 30, NOTHING);
-    scene.state.settled = CALENDAR_NONE;  // a row that somebody wrote
+    scene.state.settled = CALENDAR_NONE;  // a row that another program wrote
     expect(&scene, "2026-11-16 12:00", 30, STAGE);
     ends(&scene, "2026-11-16 12:00", 40);
     scene.state.settled = CALENDAR_NONE;

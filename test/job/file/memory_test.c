@@ -146,8 +146,8 @@ static void mistakes_that_are_told_beside_it_are_true(void **state)
     all_read(JOBFILE_YAML, broken);
 }
 
-// Most of what is read lies in blocks, of which a second one is seldom needed. With a first task of
-// any length each of the others comes to be the one that asks for it.
+// Most of a file is stored in blocks, and a second block is rarely needed. By varying the length of
+// the first task, each of the other allocations becomes the one that needs it.
 static void pads_read(const char *text)
 {
     enum { FIRST_BLOCK = 1 << 15 };
