@@ -166,7 +166,7 @@ def in_use(folder):
         first.stdout.readline()
         stand_still(first)
         refuses("a second program is refused, with the process of the first", database,
-                rf"in use by another rota process \\\\(pid {first.pid}\\\\)", long)
+                rf"in use by another rota process \(pid {first.pid}\)", long)
         first.send_signal(signal.SIGCONT)
         rest = first.communicate(timeout=120)[0]
         say(first.returncode == 0 and "1 passed" in rest, "the first continues undisturbed", rest)
