@@ -9,31 +9,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A block of memory of a turn, which is given out from its front.
 struct kept {
     struct kept *next;
+    size_t used;
     max_align_t bytes[];
 };
 
+enum { KEPT_SIZE = 65536 };  // of a block; one that is larger is given out as a whole
+
 // ---- Memory of a turn -----------------------------------------------------------------------
 
-void *server_keep(struct server *server, size_t count, size_t size)
+static void *kept_add(struct server *server, struct kept *kept, size_t used)
 {
-    assert(size > 0);
-    if (count > (SIZE_MAX - sizeof(struct kept)) / size) return NULL;
-    struct kept *kept = calloc(1, sizeof *kept + count * size);
     if (!kept) return NULL;
-    kept->next = server->kept;
+    *kept = (struct kept){.next = server->kept, .used = used};
     server->kept = kept;
     return kept->bytes;
 }
 
-static void keep_nothing(struct server *server)
+static void *keep_raw(struct server *server, size_t size)
+{
+    size_t need = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    struct kept *kept = server->kept;
+    if (!kept || kept->used + need > KEPT_SIZE)
+        return kept_add(server, malloc(sizeof *kept + KEPT_SIZE), need);
+    void *place = (char *)kept->bytes + kept->used;
+    kept->used += need;
+    return place;
+}
+
+// Large blocks come from the system, which has zeroed them.
+void *server_keep(struct server *server, size_t count, size_t size)
+{
+    assert(size > 0);
+    if (count > (SIZE_MAX - sizeof(struct kept)) / size) return NULL;
+    if (count * size > KEPT_SIZE)
+        return kept_add(server, calloc(1, sizeof(struct kept) + count * size), KEPT_SIZE);
+    void *place = keep_raw(server, count * size);
+    return place ? memset(place, 0, count * size) : NULL;
+}
+
+static void keep_release(struct server *server)
 {
     while (server->kept) {
         struct kept *next = server->kept->next;
         free(server->kept);
         server->kept = next;
     }
+}
+
+// The next turn uses the block again if one was enough.
+static void keep_nothing(struct server *server)
+{
+    struct kept *kept = server->kept;
+    if (kept && !kept->next && kept->used < KEPT_SIZE)
+        kept->used = 0;
+    else
+        keep_release(server);
 }
 
 static void say(struct server *server, const char *reason)
@@ -131,7 +164,7 @@ bool server_open_telling(struct server *server, struct store *store,
 void server_close(struct server *server)
 {
     rota_close(server->rota);
-    keep_nothing(server);
+    keep_release(server);
     free(server->actions);
     *server = (struct server){0};
 }
@@ -180,7 +213,8 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
         say(server, "the disk is full: running tasks may finish, new work is refused");
         return ROTA_TOO_MANY;
     }
-    struct rota_event *kept = server_keep(server, 1, sizeof *kept);
+    struct rota_event *kept = keep_raw(server, sizeof *kept);
+    server->event = kept;
     if (!kept) {
         say(server, "out of memory for an event");
         return ROTA_NO_MEMORY;
@@ -206,8 +240,7 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
     enum rota_error error = server_step(server, &event);
     if (error) return error;
     // The store finds the texts by the address of the submission that the core has.
-    const struct rota_event *kept = (const void *)server->kept->bytes;
-    store_define(server->store, &kept->submit, texts);
+    store_define(server->store, &server->event->submit, texts);
     return ROTA_OK;
 }
 

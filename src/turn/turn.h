@@ -28,7 +28,8 @@ struct server {
     rota_time now;                // of the turn; the clock is read once per turn
     rota_time written;            // when the previous process wrote its last turn; 0: no such turn
     rota_job_id next_job;         // the id that the next new job gets
-    struct kept *kept;            // memory that the events of the turn refer to
+    struct kept *kept;            // the events of the turn, and memory that they refer to
+    const struct rota_event *event;  // the last of them
     struct rota_action *actions;  // of the last turn
     uint32_t action_count, action_capacity;
     struct rota_effects effects;  // decided, but not yet passed to the store

@@ -179,6 +179,30 @@ static void a_failed_commit_tells_nobody(void **state)
     assert_int_equal(server_exit_status(&stage->server), 70);
 }
 
+// Small and large pieces, more than one block has, and again in the memory of an earlier turn.
+static void memory_of_a_turn_is_zero_and_its_own(void **state)
+{
+    static const size_t sizes[] = {0, 1, 24, 1000, 60000, 65536, 65537, 300000, 8};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    struct stage *stage = *state;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        unsigned char *pieces[COUNT];
+        unsigned count = turn % 2 ? COUNT : 4;
+        server_begin(&stage->server, 1000);
+        for (unsigned i = 0; i < count; i++) {
+            pieces[i] = server_keep(&stage->server, sizes[i], 1);
+            assert_non_null(pieces[i]);
+            assert_int_equal((uintptr_t)pieces[i] % sizeof(void *), 0);
+            for (size_t at = 0; at < sizes[i]; at++) assert_int_equal(pieces[i][at], 0);
+            memset(pieces[i], (int)i + 1, sizes[i]);
+        }
+        for (unsigned i = 0; i < count; i++)
+            for (size_t at = 0; at < sizes[i]; at++) assert_int_equal(pieces[i][at], i + 1);
+        assert_true(server_commit(&stage->server));
+    }
+    assert_null(server_keep(&stage->server, SIZE_MAX / 2, 4));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +213,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_takes_ends_and_no_new_work, stage_open,
                                         stage_close),
         cmocka_unit_test_setup_teardown(a_failed_commit_tells_nobody, stage_open, stage_close),
+        cmocka_unit_test_setup_teardown(memory_of_a_turn_is_zero_and_its_own, stage_open,
+                                        stage_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
