@@ -7,17 +7,66 @@
 #include "base/planted.h"
 #include "server/cluster/tokens.h"
 
-// A worker has tasks with neighbouring numbers. The map keeps neighbours together, where removing
-// them one by one is slow, so an odd factor scatters them; it maps no two tasks to one key.
-static uint64_t key_of(rota_task_id task)
+#include <stdlib.h>
+
+// A worker has tasks with neighbouring numbers: multiplied by the golden ratio they spread evenly.
+static uint32_t home(const struct cluster_tokens *tokens, rota_task_id task)
 {
-    return ((uint64_t)task.job << 32 | task.task) * 0x9e3779b97f4a7c15u;
+    return ((task.task + task.job * 0x85ebca6bu) * 0x9e3779b9u) >> tokens->shift;
 }
 
-// A hash of the complete token: its lower half is the same in every epoch. 0 would mean none.
-static uint32_t mark_of(uint64_t token)
+static bool is_free(const struct cluster_token *slot)
 {
-    return (uint32_t)hash_mix(token, 1) | 1;
+    return !slot->token;
+}
+
+// The slot of the task, or the free one where it belongs. There is always a free one.
+static struct cluster_token *slot_of(const struct cluster_tokens *tokens, rota_task_id task)
+{
+    uint32_t at = home(tokens, task);
+    while (!is_free(&tokens->slots[at]) && !SAME_TASK(tokens->slots[at].task, task))
+        at = (at + 1) & (tokens->capacity - 1);
+    return &tokens->slots[at];
+}
+
+static uint64_t token_find(const struct cluster_tokens *tokens, rota_task_id task)
+{
+    return tokens->count ? slot_of(tokens, task)->token : 0;
+}
+
+static void token_put(struct cluster_tokens *tokens, rota_task_id task, uint64_t token)
+{
+    struct cluster_token *slot = slot_of(tokens, task);
+    tokens->count += is_free(slot);
+    *slot = (struct cluster_token){task, token};
+}
+
+// At most half of the slots are used, so that a search is short.
+static void tokens_reserve(struct cluster_tokens *tokens, uint32_t count)
+{
+    if ((uint64_t)count * 2 <= tokens->capacity) return;
+    struct cluster_tokens grown = {.capacity = 16, .shift = 28};
+    for (; grown.capacity < (uint64_t)count * 2; grown.shift--) grown.capacity *= 2;
+    grown.slots = cluster_allocate(grown.capacity, sizeof *grown.slots);
+    for (uint32_t i = 0; i < tokens->capacity; i++)
+        if (!is_free(&tokens->slots[i]))
+            token_put(&grown, tokens->slots[i].task, tokens->slots[i].token);
+    free(tokens->slots);
+    *tokens = grown;
+}
+
+// Tokens after the hole move up if a search for them passes it.
+static void token_remove(struct cluster_tokens *tokens, struct cluster_token *slot)
+{
+    uint32_t mask = tokens->capacity - 1, hole = (uint32_t)(slot - tokens->slots);
+    for (uint32_t i = (hole + 1) & mask; !is_free(&tokens->slots[i]); i = (i + 1) & mask) {
+        uint32_t wished = home(tokens, tokens->slots[i].task);
+        if (((i - wished) & mask) < ((i - hole) & mask)) continue;
+        tokens->slots[hole] = tokens->slots[i];
+        hole = i;
+    }
+    tokens->slots[hole] = (struct cluster_token){0};
+    tokens->count--;
 }
 
 uint64_t cluster_token_next(struct cluster *cluster)
@@ -27,23 +76,28 @@ uint64_t cluster_token_next(struct cluster *cluster)
 
 void cluster_token_give(struct cluster_worker *worker, rota_task_id task, uint64_t token)
 {
-    if (!map_reserve(&memory_heap, &worker->tokens, worker->tokens.count + 1)) cluster_no_memory();
-    *map_place(&worker->tokens, key_of(task)) = mark_of(token);
+    assert(token);
+    tokens_reserve(&worker->tokens, worker->tokens.count + 1);
+    token_put(&worker->tokens, task, token);
+}
+
+static bool token_fits(const struct cluster *cluster, uint64_t given, uint64_t token)
+{
+    if (PLANTED(TOKEN_UNCHECKED)) return true;
+    return token && given == token && token <= cluster->token;
 }
 
 bool cluster_token_fits(const struct cluster *cluster, const struct cluster_worker *worker,
                         rota_task_id task, uint64_t token)
 {
-    uint32_t given = map_find(&worker->tokens, key_of(task));
-    if (PLANTED(TOKEN_UNCHECKED)) return true;
-    return given == mark_of(token) && token <= cluster->token;
+    return token_fits(cluster, token_find(&worker->tokens, task), token);
 }
 
 bool cluster_token_listed(const struct cluster *cluster, struct cluster_worker *worker,
                           rota_task_id task, uint64_t token)
 {
-    bool is_known = map_find(&worker->tokens, key_of(task));
-    if (!is_known && token <= cluster->token_first)
+    bool is_known = token_find(&worker->tokens, task);
+    if (!is_known && token && token <= cluster->token_first)
         cluster_token_give(worker, task, token);
     return cluster_token_fits(cluster, worker, task, token);
 }
@@ -51,18 +105,20 @@ bool cluster_token_listed(const struct cluster *cluster, struct cluster_worker *
 bool cluster_token_take(const struct cluster *cluster, struct cluster_worker *worker,
                         rota_task_id task, uint64_t token)
 {
-    bool fits = cluster_token_fits(cluster, worker, task, token);
-    if (fits) map_remove(&worker->tokens, key_of(task));
+    struct cluster_tokens *tokens = &worker->tokens;
+    struct cluster_token *slot = tokens->count ? slot_of(tokens, task) : NULL;
+    bool fits = token_fits(cluster, slot ? slot->token : 0, token);
+    if (fits && slot && !is_free(slot)) token_remove(tokens, slot);
     return fits;
 }
 
 void cluster_tokens_keep(struct cluster_worker *worker, const rota_task_id *tasks, uint32_t count)
 {
-    struct map kept = {0};
-    if (count && !map_reserve(&memory_heap, &kept, count)) cluster_no_memory();
+    struct cluster_tokens kept = {0};
+    tokens_reserve(&kept, count);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t given = map_find(&worker->tokens, key_of(tasks[i]));
-        if (given) map_put(&kept, key_of(tasks[i]), given);
+        uint64_t given = token_find(&worker->tokens, tasks[i]);
+        if (given) token_put(&kept, tasks[i], given);
     }
     cluster_tokens_release(worker);
     worker->tokens = kept;
@@ -70,7 +126,8 @@ void cluster_tokens_keep(struct cluster_worker *worker, const rota_task_id *task
 
 void cluster_tokens_release(struct cluster_worker *worker)
 {
-    map_release(&memory_heap, &worker->tokens);
+    free(worker->tokens.slots);
+    worker->tokens = (struct cluster_tokens){0};
 }
 
 // ---- Databases restored from a backup -------------------------------------------------------

@@ -12,6 +12,16 @@ struct cluster_who {
     bool is_loaded, is_known;
 };
 
+// A hash table of the tokens of a worker, by task. A token is not 0, except in a free slot.
+struct cluster_tokens {
+    struct cluster_token {
+        rota_task_id task;
+        uint64_t token;
+    } * slots;
+    uint32_t count, capacity;  // a power of two, or 0
+    uint32_t shift;            // of a hash, to get the number of a slot
+};
+
 struct cluster_worker {
     rota_worker_id id;
     struct cluster_who who;
@@ -29,7 +39,7 @@ struct cluster_worker {
     rota_time joined, given;   // ticks: of its last JOIN; of the last RUN sent to it
     struct cluster_pulse pulse;
     bool silent;               // the core knows that it is silent
-    struct map tokens;         // tokens.h: by task, a hash
+    struct cluster_tokens tokens;  // tokens.h
     bool drains, leaves;       // pause.h: it should end; it was told to
     struct cluster_told *told;     // replicas.h
     uint32_t results;              // number of new keys it has named since the core knows it
