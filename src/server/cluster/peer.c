@@ -232,7 +232,8 @@ static bool take_client(struct cluster *cluster, struct cluster_peer *peer,
 bool cluster_take(struct cluster *cluster, struct cluster_peer *peer,
                   const struct wire_message *message)
 {
-    peer->verdict = (struct cluster_verdict){.foreign = peer->verdict.foreign};
+    peer->verdict.code = 0;
+    peer->verdict.job = 0;
     if (peer->closing) return false;
     if (peer == cluster->object_store) return cluster_object_store_take(cluster, message);
     if (message->kind == WIRE_GREET_MESSAGE) return greet(cluster, peer, &message->greet);

@@ -78,9 +78,8 @@ void cluster_body_add(struct cluster *cluster, struct cluster_job *job, const ch
 }
 
 // The commands of a closed job were removed when it was closed, and would not be removed again.
-static bool is_dropped(const struct cluster *cluster, rota_job_id id)
+static bool is_closed(const struct cluster *cluster, rota_job_id id)
 {
-    if (map_find(&cluster->jobs_by_id, id.number)) return false;
     const char *status = rota_job_status(cluster->server->rota, id);
     return !*status || strcmp(status, "CLOSED") == 0;
 }
@@ -89,8 +88,9 @@ static bool is_dropped(const struct cluster *cluster, rota_job_id id)
 static const char *body_whole(struct cluster *cluster, rota_job_id id, uint32_t number,
                               uint32_t *length)
 {
-    if (is_dropped(cluster, id)) return NULL;
-    struct cluster_job *job = cluster_job_get(cluster, id);
+    uint32_t at = map_find(&cluster->jobs_by_id, id.number);
+    if (!at && is_closed(cluster, id)) return NULL;
+    struct cluster_job *job = at ? cluster->jobs[at - 1] : cluster_job_get(cluster, id);
     job_load(cluster, job);
     if (!number || number > job->count) return NULL;
     uint32_t first = number > 1 ? job->ends[number - 2] : 0;

@@ -46,6 +46,7 @@ bool cluster_started(struct cluster *cluster, struct cluster_peer *peer,
 static const struct rota_output *sizes_of(struct cluster *cluster,
                                           const struct wire_finished *finished)
 {
+    if (!finished->outputs.count) return NULL;
     struct rota_output *sizes = cluster_keep(cluster, finished->outputs.count, sizeof *sizes);
     for (uint32_t i = 0; i < finished->outputs.count; i++) {
         sizes[i].task = finished->task.task;
@@ -60,7 +61,8 @@ static const struct rota_output *sizes_of(struct cluster *cluster,
 static void recorded_put(struct cluster *cluster, struct cluster_peer *peer,
                          const struct wire_finished *finished, enum wire_how how)
 {
-    struct wire_message message = {.kind = WIRE_RECORDED_MESSAGE};
+    struct wire_message message;
+    message.kind = WIRE_RECORDED_MESSAGE;
     message.recorded.task = finished->task;
     message.recorded.attempt = finished->attempt;
     message.recorded.how = PLANTED(RECORDED_ALWAYS) ? WIRE_NOW_RECORDED : how;
