@@ -139,7 +139,7 @@ static struct row *slot_find(const struct memory_store *store, const struct rota
         if (!row->used) return row;
         if (row->hash != *hash) continue;
         struct row_key other = key_of(&row->record);
-        if (key_compare(&other, &key) == 0) return row;
+        if (memcmp(&other, &key, sizeof key) == 0) return row;
     }
 }
 
@@ -182,23 +182,20 @@ static uint64_t attempt_key(rota_task_id task, uint32_t attempt)
     return hash_mix(hash_mix(task.job, task.task), attempt);
 }
 
-// Few tasks have a second attempt, so the row of a task has the worker of its last one.
-static bool given_note(struct memory_store *store, const struct row *before, struct row *after)
+// Few tasks have a second attempt, so the row of a task has the worker of its last one. It is noted
+// before the new record is written.
+static bool given_note(struct memory_store *store, struct row *row,
+                       const struct rota_record *record)
 {
-    const struct rota_record *record = &after->record;
-    if (record->kind != ROTA_RECORD_TASK) return true;
-    if (before->used && !before->dead) {
-        after->given_attempt = before->given_attempt;
-        after->given_worker = before->given_worker;
-    }
-    if (!record->task.worker.number) return true;
-    if (after->given_attempt && after->given_attempt != record->task.attempt) {
+    if (!row->used || row->dead) row->given_attempt = 0;
+    if (record->kind != ROTA_RECORD_TASK || !record->task.worker.number) return true;
+    if (row->given_attempt && row->given_attempt != record->task.attempt) {
         if (!map_reserve(&memory_heap, &store->given, 1)) return false;
-        uint64_t key = attempt_key(record->task.id, after->given_attempt);
-        *map_place(&store->given, key) = after->given_worker.number;
+        uint64_t key = attempt_key(record->task.id, row->given_attempt);
+        *map_place(&store->given, key) = row->given_worker.number;
     }
-    after->given_attempt = record->task.attempt;
-    after->given_worker = record->task.worker;
+    row->given_attempt = record->task.attempt;
+    row->given_worker = record->task.worker;
     return true;
 }
 
@@ -240,16 +237,20 @@ static bool record_write(struct memory_store *store, const struct rota_record *r
 {
     if (!slots_reserve(store)) return false;
     uint32_t hash;
-    struct row *slot = slot_find(store, record, &hash);
-    struct row row = {.record = *record, .hash = hash, .used = true};
-    if (!given_note(store, slot, &row)) return false;
+    struct row *row = slot_find(store, record, &hash);
+    const struct rota_job_spec *spec = NULL;
     if (record->kind == ROTA_RECORD_SUBMIT) {
-        row.record.submit.spec = store_spec_copy(record->submit.spec);
-        if (!row.record.submit.spec) return false;
+        spec = store_spec_copy(record->submit.spec);
+        if (!spec) return false;
     }
-    if (!slot->used) store->filled++;
-    row_delete(slot);
-    *slot = row;
+    if (!given_note(store, row, record)) return false;
+    if (!row->used) store->filled++;
+    row_delete(row);
+    row->record = *record;
+    if (spec) row->record.submit.spec = spec;
+    row->hash = hash;
+    row->used = true;
+    row->dead = false;
     return true;
 }
 
