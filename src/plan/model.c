@@ -147,12 +147,12 @@ static void arrive(struct model *model, uint32_t object, uint32_t worker)
 {
     assert(object < model->graph->object_count);
     const struct plan_object *at = &model->graph->objects[object];
+    const uint32_t *user = model->graph->users + at->user, *end = user + at->user_count;
     model->sums.steps += at->user_count;
-    for (uint32_t i = 0; i < at->user_count; i++) {
-        uint32_t user = model->graph->users[at->user + i];
-        struct model_task *task = &model->tasks[user];
+    for (; user < end; user++) {
+        struct model_task *task = &model->tasks[*user];
         if (task->state != TASK_GIVEN || task->worker != worker) continue;
-        if (--task->missing == 0) model_ready(model, user);
+        if (--task->missing == 0) model_ready(model, *user);
     }
 }
 
@@ -258,13 +258,14 @@ void model_assign(struct model *model, uint32_t task, uint32_t worker, double ur
     assert(worker < model->cluster->worker_count);
     assert(task < model->graph->task_count);
     struct model_task *at = &model->tasks[task];
-    const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
+    const struct plan_task *row = &model->graph->tasks[task];
+    const uint32_t *inputs = model->graph->inputs + row->input;
     model_uncut(model, task);
     if (model->gone && at->state == TASK_OVER) room_forget_outputs(model, task);
     if (model->workers[worker].down) return;
     *at = (struct model_task){.worker = worker, .state = TASK_GIVEN};
     model->task_keys[task].urgency = urgency;
-    for (uint32_t i = 0; i < model->graph->tasks[task].input_count; i++)
+    for (uint32_t i = 0; i < row->input_count; i++)
         at->missing += !model_has(model, inputs[i], worker);
     if (at->missing == 0) model_ready(model, task);
 }

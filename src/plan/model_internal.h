@@ -3,6 +3,8 @@
 
 #include "plan/plan.h"
 
+#include <stdlib.h>
+
 enum copy_state { COPY_WAITS, COPY_MOVES, COPY_THERE };
 enum task_state { TASK_AWAY, TASK_GIVEN, TASK_READY, TASK_RUNS, TASK_OVER };
 
@@ -145,4 +147,7 @@ void streams_reset(struct model *model);
 void streams_started(struct model *model, uint32_t task);
 void streams_flowed(struct model *model, uint32_t copy);
 void streams_left(struct model *model, uint32_t task);  // before it was done
-void model_grow(void *items, uint32_t *capacity, uint32_t count, size_t size);
+static inline void model_grow(void *items, uint32_t *capacity, uint32_t count, size_t size)
+{
+    if (!memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size)) abort();
+}

@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-void model_grow(void *items, uint32_t *capacity, uint32_t count, size_t size)
-{
-    if (!memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size)) abort();
-}
-
 struct link *network_link(struct model *model, uint32_t source, uint32_t worker, uint32_t *number)
 {
     assert(source != worker);
@@ -127,11 +122,11 @@ void network_close(struct model *model, uint32_t copy)
     }
 }
 
-static void port_add(struct model *model, uint32_t port, uint32_t *count)
+static void port_add(struct model *model, uint32_t port, double goodput, uint32_t *count)
 {
     struct port *at = &model->ports[port];
     if (at->links++ > 0) return;
-    at->left = plan_goodput(model->cluster);
+    at->left = goodput;
     at->first = 0;
     model->busy[(*count)++] = port;
 }
@@ -140,11 +135,12 @@ static void port_add(struct model *model, uint32_t port, uint32_t *count)
 static uint32_t list_ports(struct model *model)
 {
     uint32_t count = 0, senders = model->cluster->worker_count;
+    double goodput = plan_goodput(model->cluster);
     for (uint32_t i = 0; i < model->active_count; i++) {
         struct link *link = &model->links[model->active[i]];
         uint32_t to = senders + link->worker;
-        port_add(model, link->source, &count);
-        port_add(model, to, &count);
+        port_add(model, link->source, goodput, &count);
+        port_add(model, to, goodput, &count);
         link->rate = -1;
         link->next_sent = model->ports[link->source].first;
         model->ports[link->source].first = model->active[i] + 1;

@@ -23,7 +23,6 @@ static void put(struct order order, uint32_t place, uint32_t item)
 
 static void rise(struct plan_queue *queue, struct plan_key *keys, uint32_t place, uint32_t item)
 {
-    assert(place < queue->count);
     struct order order = {queue, keys};
     HEAP_UP(order, queue->items, place, item, goes_first, put)
     put(order, place, item);
@@ -39,6 +38,7 @@ void plan_queue_push(struct plan_queue *queue, struct plan_key *keys, uint32_t i
 void plan_queue_raise(struct plan_queue *queue, struct plan_key *keys, uint32_t item)
 {
     assert(keys[item].place > 0);
+    assert(keys[item].place <= queue->count);
     rise(queue, keys, keys[item].place - 1, item);
 }
 
