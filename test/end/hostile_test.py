@@ -382,11 +382,16 @@ def workers(cluster):
             beats, told = beats + 1, peer.answer("BEATEN", "REFUSE")
         same("worker: twenty thousand heartbeats are refused", told, "refuse state")
         say(100 <= beats < 20000, "worker: and the others are not answered", beats)
-    for cores, memory in ((U32, U32), (0, 0)):
+    for cores, memory in ((100000, 1 << 30), (0, 0)):
         with Stranger(cluster.socket, "WORKER", f"absurd{cores}") as peer:
             peer.says("JOIN", cores=cores, memory_mib=memory, machine="nowhere")
             same(f"worker: one with {cores} cores", peer.says("BEAT", sent=1).answer()[0],
                  "BEATEN")
+    for name, values in (("cores", {"cores": 100001}), ("memory", {"memory_mib": U32}),
+                         ("a long address", {"address": "a" * 513})):
+        with Stranger(cluster.socket, "WORKER", f"absurd {name}") as peer:
+            same(f"worker: one with too much of {name}",
+                 peer.says("JOIN", machine="nowhere", **values).turned_away(), "refuse request")
     cluster.touch("go")
     cluster.until(lambda: ("honest", "SUCCESS") in cluster.ends(), "the honest one ends")
     same("worker: an honest one is not disturbed",

@@ -13,7 +13,8 @@ char *wire_out_room(struct wire_out *out, uint32_t count)
     if (need > out->capacity) {
         uint64_t capacity = out->capacity ? out->capacity : 1024;
         while (capacity < need) capacity *= 2;
-        char *bytes = capacity <= UINT32_MAX ? realloc(out->bytes, capacity) : NULL;
+        out->too_long = capacity > UINT32_MAX;
+        char *bytes = out->too_long ? NULL : realloc(out->bytes, capacity);
         if (!bytes) {
             out->failed = true;
             return NULL;
@@ -134,7 +135,7 @@ void wire_put(struct wire_out *out, const struct wire_message *message)
     uint32_t length = out->length - start - WIRE_HEAD;
     if (length > WIRE_FRAME_MAX) {
         out->length = start;
-        out->failed = true;
+        out->failed = out->too_long = true;
         return;
     }
     memcpy(out->bytes + start, &length, sizeof length);

@@ -91,7 +91,8 @@ struct wire_out {
     char *bytes;
     uint32_t length, capacity;
     uint32_t sent;  // see wire_out_sent()
-    bool failed;    // out of memory, or a message is too long for a frame
+    bool failed;    // out of memory, or:
+    bool too_long;  // a message does not fit into a frame, or all of them not into the buffer
 };
 
 void wire_put(struct wire_out *out, const struct wire_message *message);

@@ -235,7 +235,7 @@ static void end_note(struct cluster *cluster, const struct cluster_claim *claim,
                                      .status = status,
                                      .began = claim->began,
                                      .ended = cluster->server->now,
-                                     .reason = reason};
+                                     .reason = cluster_reason(reason)};
     if (!finished.began) finished.began = finished.ended;
     if (!ends_note(cluster->server, &finished, (rota_worker_id){0})) cluster_no_memory();
 }

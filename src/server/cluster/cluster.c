@@ -153,8 +153,9 @@ uint64_t cluster_write(struct cluster *cluster)
 static void held_move(struct cluster_peer *peer, uint32_t slot)
 {
     struct wire_out *held = &peer->held[slot];
-    if (held->failed) cluster_no_memory();
-    if (!held->length) return;
+    if (held->failed && !held->too_long) cluster_no_memory();
+    if (held->failed) peer->closing = peer->out->failed = peer->out->too_long = true;
+    if (!held->length || held->failed) return;
     wire_out_append(peer->out, held->bytes, held->length);
     held->length = held->sent = 0;
 }

@@ -265,6 +265,8 @@ void cluster_drafts_look(struct cluster *cluster);
 
 // ---- validate.c: checks names and commands of clients ---------------------------------------
 
+bool cluster_is_text(wire_text text);  // UTF-8 without zero bytes
+wire_text cluster_reason(wire_text text);  // a reason for people, cut to 4 KiB
 bool cluster_is_name(wire_text text);  // up to 255 bytes of UTF-8 without controls
 // Why it is refused; null: it is valid.
 const char *cluster_piece_fault(const struct wire_submit *submit, uint32_t *index);  // of the task

@@ -35,8 +35,7 @@ static bool is_control(uint32_t number)
     return number < FIRST_PRINTABLE || (number >= DELETE && number <= LAST_CONTROL);
 }
 
-// Readable text: UTF-8 without zero bytes.
-static bool is_text(wire_text text)
+bool cluster_is_text(wire_text text)
 {
     uint32_t number;
     for (size_t at = 0, size; at < text.length; at += size) {
@@ -49,12 +48,21 @@ static bool is_text(wire_text text)
 bool cluster_is_name(wire_text text)
 {
     uint32_t number;
-    if (text.length > NAME_MAX || !is_text(text)) return false;
+    if (text.length > NAME_MAX || !cluster_is_text(text)) return false;
     for (size_t at = 0, size; at < text.length; at += size) {
         size = character_read(text.bytes + at, text.length - at, &number);
         if (is_control(number)) return false;
     }
     return true;
+}
+
+wire_text cluster_reason(wire_text text)
+{
+    enum { REASON_MAX = 4096, AFTER_THE_FIRST = 0x80, UPPER_BITS = 0xc0 };
+    if (text.length <= REASON_MAX) return text;
+    uint32_t length = REASON_MAX;
+    while (length && ((unsigned char)text.bytes[length] & UPPER_BITS) == AFTER_THE_FIRST) length--;
+    return (wire_text){text.bytes, length};
 }
 
 static bool are_names(const wire_texts *texts)
@@ -261,13 +269,13 @@ const char *cluster_piece_fault(const struct wire_submit *submit, uint32_t *inde
         if (!submit->lanes.items[i].name.length || !cluster_is_name(submit->lanes.items[i].name))
             return "invalid lane name";
     for (uint32_t i = 0; i < submit->commands.count; i++)
-        if (!is_text(submit->commands.items[i])) return "a command must be valid UTF-8";
+        if (!cluster_is_text(submit->commands.items[i])) return "a command must be valid UTF-8";
     for (uint32_t i = 0; i < submit->tasks.count; i++) {
         const struct wire_spec *task = &submit->tasks.items[i];
         *index = i;
         if (!cluster_is_name(task->name))
             return "invalid task name: at most 255 bytes, no control characters";
-        if (!is_text(task->details)) return "the details of a task must be valid UTF-8";
+        if (!cluster_is_text(task->details)) return "the details of a task must be valid UTF-8";
         if (!is_time(task->estimate)) return "a time must be between 0 and 100 years";
     }
     return NULL;

@@ -15,6 +15,7 @@ enum {
     BEATS_MISSED = 3,
     BEATS_A_SECOND = 100,
     NAME_MAX_BYTES = 200,
+    ADDRESS_MAX_BYTES = 512,
     CORES_MAX = 100000,
     MEMORY_MAX = 1 << 30  // MiB
 };
@@ -247,6 +248,8 @@ static const char *join_fault(const struct wire_join *join)
     if (!cluster_is_name(join->machine)) return "invalid machine name";
     if (join->user.length > NAME_MAX_BYTES || !cluster_is_name(join->user))
         return "invalid user name";
+    if (join->address.length > ADDRESS_MAX_BYTES || !cluster_is_text(join->address))
+        return "an address may have at most 512 bytes";
     if (join->cores > CORES_MAX) return "a worker may have at most 100,000 cores";
     if (join->memory_mib > MEMORY_MAX) return "a worker may have at most 1 PiB of memory";
     return NULL;

@@ -216,6 +216,7 @@ bool cluster_finished(struct cluster *cluster, struct cluster_peer *peer,
 {
     struct wire_finished report = *finished;
     numbers_bound(&report, cluster->server->now);
+    report.reason = cluster_reason(report.reason);
     if (lacks_hash(finished)) {
         report.end = WIRE_BAD_OUTPUT;
         report.outputs = (wire_files){0};

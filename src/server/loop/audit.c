@@ -92,6 +92,17 @@ static void line_write(struct serve_audit *audit, const char *line, size_t size,
     audit->has_failed = failed;
 }
 
+// Texts of a refused request may be as long as a message.
+static void text_put(struct json *json, const char *key, const char *text)
+{
+    enum { TEXT_MAX = 4096 };
+    char cut[TEXT_MAX + 1];
+    wire_text part = cluster_reason(wire_text_of(text));
+    memcpy(cut, part.bytes, part.length);
+    cut[part.length] = 0;
+    json_string(json, key, cut);
+}
+
 struct line {
     struct json json;
     char *bytes;
@@ -170,7 +181,7 @@ static void rest_put(struct json *json, const struct wire_rest *rest)
     bool known = rest->how >= WIRE_PAUSE && rest->how <= WIRE_FORGET;
     bool named = rest->part >= WIRE_PART_LANE && rest->part <= WIRE_PART_JOB;
     json_string(json, "verb", known ? hows[rest->how] : "rest");
-    json_string(json, named ? parts[rest->part] : "of", rest->name.bytes);
+    text_put(json, named ? parts[rest->part] : "of", rest->name.bytes);
 }
 
 static void object_put(struct json *json, rota_object_id object)
@@ -189,8 +200,8 @@ static void forged_put(struct json *json, const struct wire_forged *forged)
 {
     json_string(json, "verb", "refuse_content");
     object_put(json, forged->object);
-    json_string(json, "holder", forged->address.bytes);
-    json_string(json, "fault", forged->reason.bytes);
+    text_put(json, "holder", forged->address.bytes);
+    text_put(json, "fault", forged->reason.bytes);
 }
 
 // A transfer that ended because its key was revoked: nothing was refused.
@@ -209,7 +220,7 @@ static void brought_put(struct json *json, const struct wire_brought *brought)
     }
     json_string(json, "verb", is_bound ? "bind" : "upload");
     if (is_bound) object_put(json, brought->object);
-    if (brought->entry.length) json_string(json, "content", brought->entry.bytes);
+    if (brought->entry.length) text_put(json, "content", brought->entry.bytes);
     if (!brought->contents) return;
     json_number(json, "contents", "%" PRIu32, brought->contents);
     json_number(json, "bytes", "%" PRIu64, brought->bytes);
@@ -218,7 +229,7 @@ static void brought_put(struct json *json, const struct wire_brought *brought)
 static void submit_put(struct json *json, const struct wire_submit *submit, uint32_t job)
 {
     json_string(json, "verb", "submit");
-    if (submit->name.length) json_string(json, "name_of_job", submit->name.bytes);
+    if (submit->name.length) text_put(json, "name_of_job", submit->name.bytes);
     if (job || submit->job) json_number(json, "job", "%" PRIu32, job ? job : submit->job);
 }
 
@@ -321,7 +332,7 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
         identity_put(&line.json, peer);
     what_put(&line.json, message, peer->peer->verdict.job);
     json_string(&line.json, "outcome", refusal ? "refused" : "done");
-    if (refusal) json_string(&line.json, "reason", refusal);
+    if (refusal) text_put(&line.json, "reason", refusal);
     line_end(&line);
     if (refusal)
         line_write(&serve->audit, line.bytes, line.size, serve->options.audit);

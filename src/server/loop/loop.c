@@ -122,9 +122,9 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
 {
     if (peer->is_gone) return;
     struct link *link = peer->link;
-    if (link->out.failed) cluster_no_memory();
+    if (link->out.failed && !link->out.too_long) cluster_no_memory();
     bool slow = peer != serve->object_store_peer && link->out.length - link->out.sent > OUTPUT_MAX;
-    if (slow || (link->out.length && !link_flush(link))) peer->is_gone = true;
+    if (slow || link->out.failed || (link->out.length && !link_flush(link))) peer->is_gone = true;
     if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
     bool done = peer->peer && peer->peer->closing && !link->out.length;
     if (done) peer->is_gone = true;
@@ -248,8 +248,11 @@ void serve_settle(struct serve *serve)
     serve->feed_at = cluster_feed(&serve->cluster, os_ticks());
     if (serve->object_store_peer)
         peer_flush(serve, serve->object_store_peer);  // tickets, before they are shown
-    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
-        if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next) {
+        const struct wire_out *out = &peer->link->out;
+        bool closes = out->failed || (peer->peer && peer->peer->closing);
+        if (out->length || closes) peer_flush(serve, peer);
+    }
 }
 
 // ---- The loop ----------------------------------------------------------------------------------

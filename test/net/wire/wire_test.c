@@ -97,7 +97,7 @@ static void a_frame_longer_than_allowed_is_refused_at_both_ends(void **state)
     assert_non_null(long_text);
     put.hello.name = (wire_text){long_text, WIRE_FRAME_MAX};
     wire_put(&out, &put);
-    assert_true(out.failed);
+    assert_true(out.failed && out.too_long);
     assert_int_equal(out.length, 0);
     uint32_t length = WIRE_FRAME_MAX + 1;
     feed(&in, (const char *)&length, sizeof length);
