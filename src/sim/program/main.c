@@ -4,6 +4,7 @@
 #include "sim/cluster/simulation.h"
 #include "sim/program/isolate.h"
 #include "os/json.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,25 +102,10 @@ static bool options_take(struct request *request, char **words)
 
 // ---- Tapes and plays ----------------------------------------------------------------------------
 
-// The text of a file, ended by a 0. Null: it cannot be read, and errno says why.
-static char *text_read(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = file ? malloc(TEXT_MAX + 1) : NULL;
-    size_t length = text ? fread(text, 1, TEXT_MAX + 1, file) : 0;
-    bool whole = text && !ferror(file) && length <= TEXT_MAX;
-    int reason = length > TEXT_MAX ? EFBIG : errno;
-    if (whole) text[length] = 0;
-    if (file) fclose(file);
-    if (whole) return text;
-    free(text);
-    errno = reason;
-    return NULL;
-}
-
 static bool tape_read(const char *path, struct sim_tape *tape)
 {
-    char *text = text_read(path);
+    size_t size;
+    char *text = os_file_read(path, TEXT_MAX, &size);
     bool is_tape = text && sim_tape_read(text, tape);
     if (!text)
         fprintf(stderr, "rota-sim: cannot read %s: %s\n", path, strerror(errno));
