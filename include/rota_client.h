@@ -162,7 +162,7 @@ enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id
 struct rota_client_view {
     enum rota_task_state state;   // of a task
     enum rota_outcome outcome;    // of its last attempt that ended
-    int32_t status;               // its exit status
+    int32_t status;               // its exit status; 256 and more: doc/database-schema.md, `exit`
     uint32_t attempt;
     char name[256], worker[256];  // worker: where it runs; "": it does not run
     struct rota_client_sum sum;   // of a job

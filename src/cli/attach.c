@@ -6,6 +6,7 @@
 // connection. The job belongs to the server: the command may leave at any time.
 #include "cli/attach.h"
 #include "run/loop.h"
+#include "turn/attempt_end.h"
 #include "os/os.h"
 
 #include <signal.h>
@@ -23,7 +24,7 @@ struct attached {
     int signals;
     int64_t leave_at;   // ticks: after one Ctrl-C, unless a second one follows; INT64_MAX: none
     bool is_cancelled, is_over, is_told;  // told: all events up to the end are shown
-    bool is_fine;       // all tasks have succeeded
+    int status;         // the exit status that rota run would have; after the end
 };
 
 // ---- Requests to the server --------------------------------------------------------------------
@@ -107,8 +108,8 @@ static void task_ends(struct attached *attached, uint32_t at, const struct wire_
 {
     struct run *run = &attached->run;
     struct run_task *task = &run->tasks[at];
-    task->end = phase == RUN_ABORTED ? WIRE_STOPPED : WIRE_EXITED;
-    task->status = event->status;
+    task->end = ends_status_read(event->status, &task->status);
+    if (phase == RUN_ABORTED) task->end = WIRE_STOPPED;
     task->ended = event->at;
     if (!task->began) task->began = event->at;
     if (phase == RUN_ABORTED && task->reason) {  // it was lost, not stopped, as the reason shows
@@ -138,7 +139,9 @@ static void task_changes(struct attached *attached, const struct wire_event *eve
         task_ends(attached, at, event, phase);
         return;
     }
-    if (phase == RUN_GIVEN || phase == RUN_RUNNING) run->tasks[at].began = event->at;
+    // A task that is being stopped is told as RUNNING again.
+    if (phase == RUN_GIVEN) run->tasks[at].began = 0;
+    if (phase == RUN_RUNNING && !run->tasks[at].began) run->tasks[at].began = event->at;
     run->tasks[at].attempt = event->attempt;
     run_phase_set(run, at, phase);
     if (phase == RUN_RUNNING && attached->options.json) progress_started(&attached->progress, at);
@@ -157,6 +160,12 @@ static void reason_note(struct attached *attached, const struct wire_ended *ende
     if (!run->tasks[at].reason) os_out_of_memory();
 }
 
+static int job_status(const struct wire_over *over)
+{
+    if (over->succeeded == over->tasks) return 0;
+    return over->aborted && !over->failed ? ATTACH_STOPPED : 1;
+}
+
 // Returns -1, or the exit status.
 static int message_take(struct attached *attached, const struct wire_message *message)
 {
@@ -165,7 +174,7 @@ static int message_take(struct attached *attached, const struct wire_message *me
         return reach_fail(attach->reach, message->refuse.reason.bytes, REACH_FAILED);
     if (message->kind == WIRE_OVER_MESSAGE && !attached->is_over) {
         attached->is_over = true;
-        attached->is_fine = message->over.succeeded == message->over.tasks;
+        attached->status = job_status(&message->over);
         follow_put(attach, WIRE_FOLLOW_ENDS);  // stop after the events so far
         client_send(&attach->reach->client, ROTA_NEVER);
     }
@@ -275,7 +284,7 @@ int attach_run(struct attach *attach)
     int status = watch(&attached);
     progress_clear(&attached.progress);
     if (status < 0) {
-        status = attached.is_fine ? 0 : 1;
+        status = attached.status;
         summary_print(&attached.progress, os_now(), status);
     }
     progress_release(&attached.progress);

@@ -15,7 +15,7 @@ struct attach {
     uint8_t *told;              // by task: 1 + the outcome that was shown
 };
 
-enum { ATTACH_LEFT = 130 };  // exit status: the job continues without the command
+enum { ATTACH_STOPPED = 3, ATTACH_LEFT = 130 };  // exit statuses: as rota run; the job continues
 
 // Asks for the present position in the journal. False: an error was printed.
 bool attach_begin(struct attach *attach);

@@ -1,6 +1,7 @@
 // events.c - `rota events`: prints the events of a server, from now on or from an earlier one.
 #include "cli/connect.h"
 #include "cli/show/time_text.h"
+#include "cli/show/end_text.h"
 #include "os/json.h"
 
 #include <errno.h>
@@ -114,8 +115,11 @@ static void event_json(const struct wire_event *event, const char *sequence)
         json_number(&json, "first", "%u", event->task.task);
         json_number(&json, "tasks", "%d", event->status);
     }
-    if (is_task && strcmp(event->state.bytes, "FAILED") == 0)
+    if (is_task && strcmp(event->state.bytes, "FAILED") == 0) {
+        char text[END_TEXT];
         json_number(&json, "exit", "%d", event->status);
+        json_string(&json, "end", end_text(ROTA_OUTCOME_EXIT, event->status, "", text));
+    }
     if (event->attempt > 1) json_number(&json, "attempt", "%u", event->attempt);
     text_member(&json, "worker", &event->worker);
     text_member(&json, "lane", &event->lane);
@@ -130,7 +134,10 @@ static void task_line(const struct wire_event *event)
         fputs(" on ", stdout);
         plain_write(stdout, event->worker.bytes, event->worker.length);
     }
-    if (strcmp(event->state.bytes, "FAILED") == 0) printf(" exit %d", event->status);
+    if (strcmp(event->state.bytes, "FAILED") == 0) {
+        char text[END_TEXT];
+        printf(" %s", end_text(ROTA_OUTCOME_EXIT, event->status, "", text));
+    }
     if (event->attempt > 1) printf(" attempt %u", event->attempt);
     puts("");
 }

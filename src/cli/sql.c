@@ -12,6 +12,13 @@ static const char jobs_sql[]
       "1"
       " GROUP BY g.job ORDER BY g.job";
 
+// A worker reports when a command ran; without its report, the times are those of the server.
+#define ENDED_OF(table)                                                                            \
+    "SELECT seq, id >> 32 AS job, id & 4294967295 AS task, attempt, worker, result AS status,"     \
+    " end_text(\"end\", end_status, end_flags, reason, result, result_exit) AS \"end\","           \
+    " coalesce(nullif(ran_from, 0), started) AS started, coalesce(nullif(ran_to, 0), ended) AS"    \
+    " ended FROM " table " WHERE seq IS NOT NULL"
+
 struct question {
     const char *server, *key;  // jobs and history: main() handles them
     const char *task;
@@ -53,19 +60,18 @@ static int history(const struct command *command, int count, char **words)
     struct arguments arguments;
     int status = options_read(command, &question, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    char sql_text[400], where[80] = "", *end = NULL;
+    char sql_text[1200], where[80] = "", *end = NULL;
     if (question.task) {
         unsigned long job = strtoul(question.task, &end, 10), task = 0;
         bool named = end != question.task && *end == '.';
         if (named) task = strtoul(end + 1, &end, 10);
         if (!named || *end)
             return command_wrong(command, "option --task needs JOB.TASK, not '%s'", question.task);
-        snprintf(where, sizeof where, " WHERE id = %llu", (unsigned long long)job << 32 | task);
+        snprintf(where, sizeof where, " AND id = %llu", (unsigned long long)job << 32 | task);
     }
     snprintf(sql_text, sizeof sql_text,
-             "SELECT seq, job, task, attempt, worker, status, exit, started, ended"
-             " FROM sched_history%s ORDER BY seq",
-             where);
+             ENDED_OF("sched_state") "%s UNION ALL " ENDED_OF("sched_run") "%s ORDER BY seq",
+             where, where);
     return question_ask(&question, arguments.items[0], sql_text);
 }
 

@@ -1,5 +1,6 @@
 // submit.c - `rota submit FILE`: sends a job file to a server.
 #include "cli/attach.h"
+#include "cli/show/end_text.h"
 #include "os/json.h"
 
 #include <errno.h>
@@ -115,6 +116,8 @@ static void ended_print(const struct submit_options *options, const struct jobfi
     options->told[at] = (uint8_t)(ended->outcome + 1);
     const char *name = file->tasks[at].name;
     bool fine = ended->outcome == ROTA_OUTCOME_OK;
+    char text[END_TEXT];
+    end_text((enum rota_outcome)ended->outcome, ended->status, ended->reason.bytes, text);
     if (options->json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
@@ -122,14 +125,13 @@ static void ended_print(const struct submit_options *options, const struct jobfi
         json_string(&json, "task", name);
         json_bool(&json, "ok", fine);
         json_number(&json, "status", "%d", ended->status);
+        json_string(&json, "end", text);
         if (ended->reason.length) json_string(&json, "reason", ended->reason.bytes);
         json_line(&json);
-    } else if (!fine && ended->reason.length) {
-        printf("FAILED %s: ", name);
-        plain_lines_write(stdout, ended->reason.bytes, ended->reason.length);
-        putchar('\n');
     } else if (!fine) {
-        printf("FAILED %s: status %d\n", name, ended->status);
+        printf("FAILED %s: ", name);
+        plain_lines_write(stdout, text, strlen(text));
+        putchar('\n');
     }
 }
 
@@ -206,7 +208,8 @@ static int job_attach(struct submitting *submitting, struct attach *attach, uint
     submitting->options->told = attach->told = told;
     attach->job = job;
     int status = attach_run(attach);
-    if (status == 0 || status == 1) status = outputs_get(submitting, status);
+    if (status == 0 || status == 1 || status == ATTACH_STOPPED)
+        status = outputs_get(submitting, status);
     free(told);
     return status;
 }
@@ -339,6 +342,7 @@ const struct command submit_command = {
                 "rota submit --attach build.yaml\tshow progress, like rota run\n",
     .exits = "0\tthe job was accepted, or all its tasks succeeded\n1\ta task failed\n"
              "2\tthe job file or an option is wrong\n"
+             "3\ttasks were cancelled, and none failed (--attach)\n"
              "4\tthe server cannot be reached, or refuses the job\n"
              "130\tdetached from the job (--attach)\n",
 };

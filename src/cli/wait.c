@@ -1,5 +1,6 @@
 // wait.c - `rota wait`: waits until jobs or tasks of a server end, all of them or the first.
 #include "cli/handler.h"
+#include "cli/show/end_text.h"
 #include "os/json.h"
 
 #include <stdio.h>
@@ -58,13 +59,16 @@ static void job_over(const struct watcher *watcher, struct wanted *wanted,
     wanted->state = over_print(over, watcher->json) ? WANTED_BAD : WANTED_FINE;
 }
 
+// `end` says how a task failed, and is "" otherwise.
 static void task_over(const struct watcher *watcher, struct wanted *wanted, const char *how,
-                      int32_t status)
+                      int32_t status, const char *end)
 {
     struct json json = {.out = stdout};
     wanted->state = strcmp(how, "ok") == 0 ? WANTED_FINE : WANTED_BAD;
     if (!watcher->json) {
-        printf("task %u.%u: %s, status %d\n", wanted->id.job, wanted->id.task, how, status);
+        printf("task %u.%u: %s%s", wanted->id.job, wanted->id.task, how, *end ? ", " : "");
+        plain_lines_write(stdout, end, strlen(end));
+        putchar('\n');
         return;
     }
     json_open(&json, NULL, '{');
@@ -72,6 +76,7 @@ static void task_over(const struct watcher *watcher, struct wanted *wanted, cons
     json_plain(&json, "task", "%u.%u", wanted->id.job, wanted->id.task);
     json_string(&json, "outcome", how);
     json_number(&json, "status", "%d", status);
+    if (*end) json_string(&json, "end", end);
     json_line(&json);
 }
 
@@ -83,10 +88,14 @@ static const char *outcome_word(uint32_t outcome)
 
 static void on_ended(struct watcher *watcher, const struct wire_ended *ended)
 {
+    char text[END_TEXT] = "";
+    const char *how = outcome_word(ended->outcome);
+    if (strcmp(how, "failed") == 0)
+        end_text((enum rota_outcome)ended->outcome, ended->status, ended->reason.bytes, text);
     for (uint32_t i = 0; i < watcher->count; i++) {
         struct wanted *wanted = &watcher->wanted[i];
         if (is_open(wanted, ended->task.job) && wanted->id.task == ended->task.task)
-            task_over(watcher, wanted, outcome_word(ended->outcome), ended->status);
+            task_over(watcher, wanted, how, ended->status, text);
     }
 }
 
@@ -100,7 +109,7 @@ static void on_over(struct watcher *watcher, const struct wire_over *over)
         if (!wanted->id.task)
             job_over(watcher, wanted, over);
         else if (wanted->is_there)
-            task_over(watcher, wanted, "blocked", 0);
+            task_over(watcher, wanted, "blocked", 0, "");
     }
 }
 
@@ -172,7 +181,7 @@ static int on_seen(struct watcher *watcher, const struct wire_seen *seen)
     if (wanted->state != WANTED_OPEN || !wanted->id.task) return -1;
     if (!wanted->is_there && (!wanted->is_over || wanted->id.task > wanted->tasks))
         return no_such(watcher, wanted->id);
-    if (wanted->is_over) task_over(watcher, wanted, wanted->is_there ? "blocked" : "ok", 0);
+    if (wanted->is_over) task_over(watcher, wanted, wanted->is_there ? "blocked" : "ok", 0, "");
     return -1;
 }
 

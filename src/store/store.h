@@ -112,6 +112,11 @@ struct store_attempt_end {
     const char *otherwise;  // the text for any other end
 };
 void store_attempt_text(const struct store_attempt_end *end, char *out, size_t size);
+// The end as the one number that the core keeps: an exit status up to 255; 256 and a signal; 512
+// after a timeout, 768 out of memory, 1024 not started, 1280 an output, 1536 an input, each with
+// the signal or errno added.
+int32_t store_status_make(const char *end, int32_t status);
+struct store_attempt_end store_status_read(int32_t status);
 
 // A message to a worker, for tasks of a job: numbered from 1, and opaque to the store. The bytes
 // must stay valid until the commit, and are removed with their job.

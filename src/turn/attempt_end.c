@@ -19,8 +19,7 @@ enum rota_outcome ends_outcome(const struct wire_finished *finished)
 
 static int32_t status_of(const struct wire_finished *finished)
 {
-    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
-    return signal ? ENDS_SIGNAL + finished->status : finished->status;
+    return store_status_make(ends_word(finished->end), finished->status);
 }
 
 bool ends_lacks_input(const struct wire_finished *finished)
@@ -140,6 +139,15 @@ const char *ends_word(uint32_t end)
            [WIRE_BAD_OUTPUT] = "output", [WIRE_BAD_INPUT] = "input"};
     bool known = end < sizeof words / sizeof *words && words[end];
     return known ? words[end] : "unknown";
+}
+
+uint8_t ends_status_read(int32_t told, int32_t *status)
+{
+    struct store_attempt_end read = store_status_read(told);
+    uint8_t end = WIRE_BAD_INPUT;
+    while (end > WIRE_EXITED && strcmp(ends_word(end), read.end) != 0) end--;
+    *status = read.status;
+    return end;
 }
 
 bool ends_note(struct server *server, const struct wire_finished *finished, rota_worker_id worker)

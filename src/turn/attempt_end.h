@@ -4,7 +4,6 @@
 #include "turn/turn.h"
 #include "net/wire/wire.h"
 
-enum { ENDS_SIGNAL = 256 };  // plus the signal: the status of an attempt that a signal ended
 enum { ENDS_LOSSES = 5 };    // how often an attempt may be lost, in addition to the retries
 
 // ---- From FINISHED to an event of the core ----------------------------------------------------
@@ -56,5 +55,7 @@ rota_time ends_backoff(uint32_t times);
 // ---- For the database -------------------------------------------------------------------------
 
 const char *ends_word(uint32_t end);  // of struct store_attempt
+// The end (enum wire_end) and the status of a report of a worker, from the status of its event.
+uint8_t ends_status_read(int32_t told, int32_t *status);
 // In a turn: stores the report for queries; the core does not need it. False: out of memory.
 bool ends_note(struct server *server, const struct wire_finished *finished, rota_worker_id worker);

@@ -68,8 +68,9 @@ def left_and_stopped():
             "Ctrl-C leaves it to the server", once.said())
         say(cluster.sql(runs) == [(1,)], "where it continues")
         for job in range(2, 7):  # the second may come too late on a busy machine
-            twice = attached(cluster, {"a": {"run": "sleep 1000"}})
-            cluster.until(lambda: cluster.sql(runs) == [(2,)], "both run")
+            ran = cluster.path(f"ran{job}")
+            twice = attached(cluster, {"a": {"run": f"sleep 0.4; touch {ran}; sleep 1000"}})
+            cluster.until(lambda: os.path.exists(ran), "both run")
             twice.process.send_signal(signal.SIGINT)
             cluster.until(lambda: "again stops job" in twice.said(), "it asks")
             twice.process.send_signal(signal.SIGINT)
@@ -78,7 +79,9 @@ def left_and_stopped():
                 break
             cluster.rota("cancel", str(job))
             cluster.until(lambda: cluster.sql(runs) == [(1,)], "the first runs")
-        say(status == 1 and "1 stopped" in twice.said(), "twice stops it", twice.said())
+        say(status == 3 and "1 stopped" in twice.said(), "twice stops it", twice.said())
+        took = re.search(r"STOPPED: a \(stopped, attempt 1, ([\d.]+) s\)", twice.said())
+        say(took and float(took[1]) >= 0.4, "and it says how long the task ran", twice.said())
         say(cluster.sql(runs) == [(1,)], "and nothing else")
         third = attached(cluster, {"a": {"run": "sleep 1000"}})
         third.process.send_signal(signal.SIGTERM)

@@ -84,7 +84,7 @@ def one_leaves():
                                        "machine": "w0"},
                              "here": reader("a", "w0", "head -n 1 > {0}"),
                              "there": reader("b", "w1", "head -n 1 > {0}")}, "--wait")
-        tells("RS-24", "FAILED write: status 141" in done.stdout,
+        tells("RS-24", "FAILED write: exit 141" in done.stdout,
               "when the last reader ends the writer is told", done)
 
 

@@ -39,6 +39,24 @@ static void a_reason_follows_or_stands_alone(void **state)
     expect((struct store_attempt_end){.end = "exit", .status = 1, .reason = ""}, "exit 1");
 }
 
+static void a_number_keeps_the_kind_of_an_end(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"exit", "signal", "timeout", "memory", "not_started",
+                                       "output", "input"};
+    static const char *const texts[]
+        = {"exit 9", "signal 9 (Killed)", "timed out", "out of memory", "not started",
+           "an output is missing or invalid", "an input is missing or invalid"};
+    for (int32_t i = 0; i < 7; i++) {
+        int32_t number = store_status_make(ends[i], 9);
+        assert_int_equal(number, 256 * i + 9);
+        expect(store_status_read(number), texts[i]);
+    }
+    assert_int_equal(store_status_make("stopped", 9), 9);
+    expect(store_status_read(-1), "exit -1");
+    expect(store_status_read(1 << 20), "exit 1048576");
+}
+
 static void a_text_that_is_too_long_is_cut(void **state)
 {
     (void)state;
@@ -53,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_end_has_its_text),
         cmocka_unit_test(a_reason_follows_or_stands_alone),
+        cmocka_unit_test(a_number_keeps_the_kind_of_an_end),
         cmocka_unit_test(a_text_that_is_too_long_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

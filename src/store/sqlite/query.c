@@ -134,6 +134,31 @@ static void plain_head(FILE *out, sqlite3_stmt *row)
     fputc('\n', out);
 }
 
+// ---- Functions -------------------------------------------------------------------
+
+static const char *value_text(sqlite3_value *value)
+{
+    const char *text = (const char *)sqlite3_value_text(value);
+    return text ? text : "";
+}
+
+// end_text(end, end_status, end_flags, reason, result, result_exit): the end of an attempt, as all
+// commands show it. Without a report of a worker, only the result is known.
+static void end_text(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    enum { END, STATUS, FLAGS, REASON, RESULT, EXIT };
+    char text[600];
+    (void)count;
+    struct store_attempt_end end = {value_text(values[END]), sqlite3_value_int(values[STATUS]),
+                                    (uint32_t)sqlite3_value_int(values[FLAGS]),
+                                    value_text(values[REASON]), value_text(values[RESULT])};
+    bool has_report = sqlite3_value_type(values[END]) != SQLITE_NULL;
+    bool has_status = sqlite3_value_type(values[EXIT]) != SQLITE_NULL;
+    if (!has_report && has_status) end = store_status_read(sqlite3_value_int(values[EXIT]));
+    store_attempt_text(&end, text, sizeof text);
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 // ---- The query --------------------------------------------------------------------
 
 static bool question_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **row,
@@ -141,6 +166,8 @@ static bool question_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **row,
 {
     const char *rest = NULL;
     sqlite3_set_authorizer(db, only_reading, NULL);
+    sqlite3_create_function(db, "end_text", 6, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, end_text,
+                            NULL, NULL);
     int result = sqlite3_prepare_v2(db, sql, -1, row, &rest);
     if (result == SQLITE_AUTH) {
         store_fail(error, STORE_REFUSED, "the statement does more than read: %s",

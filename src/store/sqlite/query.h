@@ -10,7 +10,7 @@
 enum query_format { QUERY_TABLE, QUERY_JSON };
 
 // Runs one SQL statement on a connection that cannot write, and prints its rows. False: the
-// statement is refused, and the error says why.
+// statement is refused, and the error says why. The statement may call end_text() (query.c).
 bool store_query(const char *path, const char *sql, enum query_format format, FILE *out,
                  struct store_error *error);
 
