@@ -139,7 +139,8 @@ static void line_draw(const struct screen *screen, const char *text, size_t leng
 
 static void foot_draw(const struct screen *screen, FILE *out)
 {
-    static const char *const names[TOP_VIEWS] = {"all", "jobs", "workers", "out", "next", "lanes"};
+    static const char *const names[TOP_VIEWS] = {"all", "jobs", "workers", "tasks", "next",
+                                                  "lanes"};
     char text[400];
     snprintf(text, sizeof text, "q quit  tab view (%s)  up down scroll  p %s  %s",
              names[screen->wish.view], screen->is_paused ? "resume" : "pause",

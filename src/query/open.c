@@ -229,46 +229,9 @@ static bool attempt_take(void *context, const struct look_attempt *from)
     return true;
 }
 
-// "7.3 RUNNING w1" or "7.3-9 RUNNING w1": these tasks have started.
-static void line_note(struct ask *ask, const char *line, rota_time at)
-{
-    uint64_t job, first, last;
-    if (!text_read_number(&line, &job) || job != ask->job.number) return;
-    if (!text_read_char(&line, '.') || !text_read_number(&line, &first)) return;
-    last = first;
-    if (text_read_char(&line, '-') && !text_read_number(&line, &last)) return;
-    if (!text_read_word(&line, " RUNNING w") || !first) return;
-    for (uint64_t i = first; i <= last && i <= ask->task_count; i++) {
-        struct ask_task *task = &ask->tasks[i - 1];
-        if (strcmp(task->status, "RUNNING") == 0 && at > task->since) task->since = at;
-    }
-}
-
-static bool turn_take(void *context, rota_time at, const char *lines)
-{
-    struct ask *ask = context;
-    while (lines && *lines) {
-        line_note(ask, lines, at);
-        lines = strchr(lines, '\n');
-        if (lines) lines++;
-    }
-    return true;
-}
-
 static bool is_out(const struct ask_task *task)
 {
     return !task->is_bundle && strcmp(task->status, "RUNNING") == 0;
-}
-
-// The table has the time of the assignment; the journal has the time when the worker started.
-static bool starts_find(struct ask *ask)
-{
-    rota_time first = 0;
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        const struct ask_task *task = &ask->tasks[i];
-        if (is_out(task) && (!first || task->since < first)) first = task->since;
-    }
-    return !first || look_journal(ask->store, first, turn_take, ask);
 }
 
 static void attempts_out(struct ask *ask)
@@ -332,7 +295,7 @@ bool ask_open(struct ask *ask, struct store *store, rota_job_id job)
     bool fine = look_tasks(store, job.number, task_take, ask);
     if (!fine || !ask->task_count) return false;
     needs_make(ask);
-    fine = look_attempts(store, job.number, attempt_take, ask) && starts_find(ask)
+    fine = look_attempts(store, job.number, attempt_take, ask)
            && store_catalog(store, &ask->catalog);
     if (!fine) return false;
     attempts_out(ask);

@@ -89,7 +89,7 @@ def one_picture(cluster):
     done = cluster.rota("top", "--json")
     top = json.loads(done.stdout)
     job = top["jobs"][0]
-    say([job[key] for key in ("job", "tasks", "succeeded", "failed", "blocked", "out")]
+    say([job[key] for key in ("job", "tasks", "succeeded", "failed", "blocked", "running")]
         == [1, 6, 1, 1, 1, 2], "a job is counted", job)
     say(sorted((row["name"], row["cores"]) for row in top["workers"]) == [("alpha", 2), ("beta", 2)]
         and sum(row["running"] for row in top["workers"]) == 2, "workers and what they run",
@@ -99,8 +99,8 @@ def one_picture(cluster):
     listed = [line.split("]")[1].split()[3] for line in text if line.startswith(("alpha", "beta"))]
     say([row["user"] for row in top["workers"]] == [user] * 2 and listed == [user[:8]] * 2,
         f"the commands of both run as {user}", (text, top["workers"]))
-    say(sorted(row["name"] for row in top["out"]) == ["first", "long"], "the running tasks",
-        top["out"])
+    say(sorted(row["name"] for row in top["tasks"]) == ["first", "long"], "the running tasks",
+        top["tasks"])
     say([(row["name"], row["state"], row["lane"]) for row in top["queue"]]
         == [("second", "HELD", "db")], "the next tasks", top["queue"])
     say([(row["name"], row["inside"], row["waiting"]) for row in top["lanes"]] == [("db", 1, 1)],
@@ -161,11 +161,35 @@ def on_a_terminal(cluster):
             say(terminal.is_restored(), f"so does {number.name}", terminal.text())
 
 
+def frame_of(folder, columns):
+    """One frame of a screen with so many columns."""
+    done = subprocess.run([ROTA_PATH, "top", "--db", os.path.join(folder, ".rota/rota.db"),
+                           "--frame", f"{columns},24,0,0"], capture_output=True, text=True,
+                          check=False)
+    return done.stdout
+
+
+def since_the_start(cluster):
+    """The second task is assigned together with the first one."""
+    cluster.work("one", 1)
+    cluster.submit({"first": {"run": "sleep 0.5"}, "second": {"run": "sleep 600"}})
+    running = "SELECT count(*) FROM sched_exec WHERE status = 'RUNNING' AND id = 1 << 32 | 2"
+    cluster.until(lambda: cluster.sql(running) == [(1,)], "the second task runs")
+    ended = cluster.sql("SELECT ended FROM sched_attempt")[0][0]
+    assigned = cluster.sql("SELECT started FROM sched_exec")[0][0]
+    rows = json.loads(cluster.rota("top", "--json").stdout)["tasks"]
+    say([row["since"] >= ended > assigned for row in rows] == [True],
+        "a running task is shown with the time since its start", (assigned, ended, rows))
+    row = json.loads(cluster.rota("ps", "--json").stdout.splitlines()[0])
+    say(row["since"] == rows[0]["since"], "as ps does", (row, rows))
+
+
 def of_this_folder(cluster):
     folder = tempfile.mkdtemp(prefix="rota-top-")
     try:
         with open(os.path.join(folder, "job.yaml"), "w", encoding="utf-8") as file:
-            file.write("tasks:\n  slow: sleep 600\n")
+            file.write("lanes: {narrow: {}}\n"
+                       "tasks:\n  slow: {run: sleep 600, lane: narrow, access: write}\n")
         with subprocess.Popen([ROTA_PATH, "run", "job.yaml"], cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
             def look():
@@ -173,9 +197,14 @@ def of_this_folder(cluster):
                                       text=True, check=False)
                 if done.returncode:
                     return None
-                return [row["name"] for row in json.loads(done.stdout)["out"]]
+                return [row["name"] for row in json.loads(done.stdout)["tasks"]]
             cluster.until(lambda: look() == ["slow"], "the run of a folder")
             say(True, "without a server it is the run of this folder")
+            narrow, wide = frame_of(folder, 80), frame_of(folder, 200)
+            say(re.search(r"^\W?\.\.\.\S*:narrow +1  writers", narrow, re.M),
+                "the end of a lane's name is not cut off", narrow)
+            say(re.search(rf"^\W?{folder}/job.yaml:narrow +1  writers", wide, re.M),
+                "a wide screen shows all of it", wide)
             run.terminate()
             run.wait(PATIENCE)
     finally:
@@ -187,4 +216,6 @@ with Cluster() as all_of_it:
     one_picture(all_of_it)
     on_a_terminal(all_of_it)
     of_this_folder(all_of_it)
+with Cluster() as small:
+    since_the_start(small)
 Tap.end()

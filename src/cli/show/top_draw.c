@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAR = 20, TEXT = 64 };
+enum { BAR = 20, TEXT = 64, COLUMNS_LEAST = 80, LANE_MOST = 80 };
 
 struct sheet {
     const struct top *top;
@@ -72,6 +72,34 @@ static const char *name_of(char text[TEXT], const char *name, int64_t number)
     return text;
 }
 
+// The width of the column for the lanes of a list: as much as they need, if the screen has it.
+static int lane_width(const struct sheet *sheet, enum look_list list)
+{
+    static const int places[LOOK_LISTS] = {[LOOK_QUEUE] = 2};  // of the lane among the texts
+    static const int leasts[LOOK_LISTS] = {[LOOK_QUEUE] = 16, [LOOK_LANES] = 26};
+    const struct top_list *rows = &sheet->top->lists[list];
+    uint32_t columns = sheet->wish->columns;
+    int more = columns ? (int)columns - COLUMNS_LEAST : LANE_MOST;
+    int least = leasts[list], most = least + (more > 0 ? more / 2 : 0), width = least;
+    if (most > LANE_MOST) most = LANE_MOST;
+    for (uint32_t i = 0; i < rows->count && width < most; i++) {
+        size_t length = strlen(rows->rows[i].texts[places[list]]);
+        if (length > (size_t)width) width = length < (size_t)most ? (int)length : most;
+    }
+    return width;
+}
+
+// The last bytes of a name that is too long: "/home/x/job.yaml:db" ends with the name of the lane.
+static const char *name_end(char text[LANE_MOST + 1], const char *name, int width)
+{
+    size_t length = strlen(name), most = (size_t)width;
+    if (length <= most) return name;
+    const char *rest = name + length - (most - 3);
+    while (((unsigned char)*rest & 0xc0) == 0x80) rest++;  // not the middle of a UTF-8 character
+    snprintf(text, LANE_MOST + 1, "...%s", rest);
+    return text;
+}
+
 // ---- Lists -------------------------------------------------------------------------------------
 
 static void job_line(struct sheet *sheet, const struct top_row *job)
@@ -82,7 +110,7 @@ static void job_line(struct sheet *sheet, const struct top_row *job)
     bool is_stuck = !job->numbers[5] && over + (uint64_t)job->numbers[6] >= all;
     const char *state = is_over ? "ended" : is_stuck ? "blocked" : span(left, top_left(job));
     line(sheet, job->numbers[3] ? TOP_BAD : is_over ? TOP_GOOD : TOP_PLAIN,
-         "%5lld [%s] %3llu%% %7llu %7llu %5lld %6lld %7lld %8s", (long long)job->numbers[0],
+         "%5lld [%s] %3llu%% %7llu %6llu %7lld %6lld %7lld %7s", (long long)job->numbers[0],
          bar(progress, over, all), (unsigned long long)(all ? over * 100 / all : 100),
          (unsigned long long)over, (unsigned long long)all, (long long)job->numbers[5],
          (long long)job->numbers[3], (long long)job->numbers[6], state);
@@ -107,7 +135,7 @@ static void worker_line(struct sheet *sheet, const struct top_row *worker)
     const int64_t *numbers = worker->numbers;
     bool is_here = numbers[2] == ROTA_NEVER;
     worker_tasks(sheet->top, numbers[0], tasks, sizeof tasks);
-    line(sheet, is_here ? TOP_PLAIN : TOP_BAD, "%-20.20s [%s] %3lld %3lld %5lld  %-8.8s %s%s",
+    line(sheet, is_here ? TOP_PLAIN : TOP_BAD, "%-20.20s [%s] %3lld %3lld %8lld  %-8.8s %s%s",
          name_of(number, worker->texts[0], numbers[0]),
          bar(load, (uint64_t)numbers[4], (uint64_t)numbers[1]), (long long)numbers[4],
          (long long)numbers[1], (long long)numbers[3],
@@ -128,35 +156,47 @@ static void task_line(struct sheet *sheet, const struct top_row *task)
 
 static void queue_line(struct sheet *sheet, const struct top_row *task)
 {
-    char id[TEXT];
+    char id[TEXT], lane[LANE_MOST + 1];
+    int width = lane_width(sheet, LOOK_QUEUE);
     snprintf(id, sizeof id, "%lld.%lld", (long long)task->numbers[0], (long long)task->numbers[1]);
-    line(sheet, TOP_PLAIN, "%-10s %-9s %-16.16s %s", id, task->texts[1],
-         *task->texts[2] ? task->texts[2] : "-", task->texts[0]);
+    line(sheet, TOP_PLAIN, "%-10s %-9s %-*s %s", id, task->texts[1], width,
+         *task->texts[2] ? name_end(lane, task->texts[2], width) : "-", task->texts[0]);
 }
 
 static void lane_line(struct sheet *sheet, const struct top_row *lane)
 {
     const int64_t *numbers = lane->numbers;
-    char number[TEXT];
+    char number[TEXT], name[LANE_MOST + 1];
+    int width = lane_width(sheet, LOOK_LANES);
     snprintf(number, sizeof number, "%lld", (long long)numbers[0]);
-    const char *access = !numbers[1] ? "none" : numbers[3] ? "readers" : "writers";
-    line(sheet, TOP_PLAIN, "%-26.26s %7lld %8s %8lld", *lane->texts[0] ? lane->texts[0] : number,
-         (long long)numbers[1], access, (long long)numbers[2]);
+    const char *access = !numbers[1] ? "empty" : numbers[3] ? "readers" : "writers";
+    line(sheet, TOP_PLAIN, "%-*s %7lld %8s %8lld", width,
+         *lane->texts[0] ? name_end(name, lane->texts[0], width) : number, (long long)numbers[1],
+         access, (long long)numbers[2]);
 }
 
+// A column for the names of lanes ends `head`.
 static const struct view {
-    const char *head;
+    const char *head, *rest;
     enum look_list list;
     void (*line)(struct sheet *sheet, const struct top_row *row);
+    bool has_lanes;
 } views[TOP_VIEWS] = {
-    [TOP_JOBS] = {"  JOB                              DONE   TASKS   RUN FAILED BLOCKED     LEFT",
-                  LOOK_JOBS, job_line},
-    [TOP_WORKERS] = {"WORKER                               RUNNING  OF TOTAL  USER     TASKS",
-                     LOOK_WORKERS, worker_line},
-    [TOP_TASKS] = {"ACTIVE     STATE         SINCE  WORKER           TASK", LOOK_OUT, task_line},
-    [TOP_QUEUE] = {"QUEUED     STATE     LANE             TASK", LOOK_QUEUE, queue_line},
-    [TOP_LANES] = {"LANE                        INSIDE           WAITING", LOOK_LANES, lane_line},
+    [TOP_JOBS] = {"  JOB                            FINISHED  TASKS",
+                  " RUNNING FAILED BLOCKED    LEFT", LOOK_JOBS, job_line, false},
+    [TOP_WORKERS] = {"WORKER                               RUNNING  OF ASSIGNED",
+                     "  USER     TASKS", LOOK_WORKERS, worker_line, false},
+    [TOP_TASKS] = {"ID         STATE         SINCE  WORKER           TASK", "", LOOK_OUT,
+                   task_line, false},
+    [TOP_QUEUE] = {"NEXT       STATE     LANE", " TASK", LOOK_QUEUE, queue_line, true},
+    [TOP_LANES] = {"LANE", "  INSIDE           WAITING", LOOK_LANES, lane_line, true},
 };
+
+static void head_line(struct sheet *sheet, const struct view *view)
+{
+    int width = view->has_lanes ? lane_width(sheet, view->list) - (int)strlen("LANE") : 0;
+    line(sheet, TOP_HEAD, "%s%*s%s", view->head, width, "", view->rest);
+}
 
 static void list_draw(struct sheet *sheet, enum top_view which, uint32_t skip, uint32_t lines)
 {
@@ -164,7 +204,7 @@ static void list_draw(struct sheet *sheet, enum top_view which, uint32_t skip, u
     const struct top_list *list = &sheet->top->lists[view->list];
     if (lines < 2) return;
     if (skip >= list->count) skip = list->count ? list->count - 1 : 0;
-    line(sheet, TOP_HEAD, "%s", view->head);
+    head_line(sheet, view);
     lines--;
     for (uint32_t i = skip; i < list->count; i++) {
         uint32_t left = list->count - i;
@@ -191,12 +231,13 @@ static void head_draw(struct sheet *sheet)
         here++;
         cores += workers->rows[i].numbers[1];
     }
-    line(sheet, TOP_HEAD, "rota top %s  %u workers, %lld cores  %.1f/s (10 s) %.1f/s (60 s)",
-         time_write(top->now / 1000000 * 1000000, time), here, (long long)cores,
+    line(sheet, TOP_HEAD, "rota top %s  %u worker%s, %lld core%s  %.1f/s (10 s) %.1f/s (60 s)",
+         time_write(top->now / 1000000 * 1000000, time), here, here == 1 ? "" : "s",
+         (long long)cores, cores == 1 ? "" : "s",
          (double)top->fast / 10, (double)top->slow / 60);
     uint64_t next = top_count(top, "READY") + top_count(top, "OFFERED");
     line(sheet, TOP_PLAIN,
-         "%llu running, %llu assigned, %llu ready, %llu held, %llu waiting, %llu blocked",
+         "%llu running, %llu assigned, %llu next, %llu in lanes, %llu waiting, %llu blocked",
          (unsigned long long)top_count(top, "RUNNING"),
          (unsigned long long)top_count(top, "ASSIGNED"), (unsigned long long)next,
          (unsigned long long)top_count(top, "HELD"), (unsigned long long)top_count(top, "WAITING"),
@@ -204,9 +245,9 @@ static void head_draw(struct sheet *sheet)
     const struct top_planner *planner = &top->planner;
     char since[TEXT];
     if (planner->plans)
-        line(sheet, TOP_DIM, "%llu plans, the last one %s ago in %.1f ms",
-             (unsigned long long)planner->plans, span(since, top->now - planner->at),
-             (double)planner->took / 1000);
+        line(sheet, TOP_DIM, "%llu plan%s, the last one %s ago in %.1f ms",
+             (unsigned long long)planner->plans, planner->plans == 1 ? "" : "s",
+             span(since, top->now - planner->at), (double)planner->took / 1000);
 }
 
 // Each list gets the rows it needs, or its share of the rows left for it and the lists after it.

@@ -121,6 +121,7 @@ static void attempt_begin(struct sqlite_store *store, const struct run *run, rot
     run_statement(store, run, put);
 }
 
+// `ran_from` is the time of the first report that it runs, until the worker reports its end.
 static void attempt_goes_on(struct sqlite_store *store, const struct run *run)
 {
     const struct rota_record *record = &run->record;
@@ -129,6 +130,10 @@ static void attempt_goes_on(struct sqlite_store *store, const struct run *run)
     bind_number(statement, 12, record->task.worker.number);
     bind_number(statement, 13, (int64_t)record->task.handler);
     bind_number(statement, 14, row_id(record->task.run_as));
+    if (record->task.state == ROTA_TASK_RUNNING)
+        bind_number(statement, 15, store->now);
+    else
+        sqlite3_bind_null(statement, 15);
     run_statement(store, run, SET_EXEC);
 }
 

@@ -75,8 +75,9 @@ static const char tasks_sql[]
     = "SELECT t.id, t.kind = 'bundle', t.name, t.command, t.details, coalesce(s.status, t.status),"
       " t.condition, t.needs, t.inputs, t.outputs, t.access, s.outcome, t.parent, t.machine,"
       " t.lane, t.grp, t.cores, t.memory_mib, t.retries, s.attempt, s.tries, t.priority, s.exit,"
-      " iif(s.status IN ('ASSIGNED', 'RUNNING'), s.started, 0), s.asked FROM sched_task t"
-      " LEFT JOIN sched_state s ON s.id = t.id WHERE t.id BETWEEN ? AND ? ORDER BY t.id";
+      " iif(s.status IN ('ASSIGNED', 'RUNNING'), coalesce(s.ran_from, s.started), 0), s.asked"
+      " FROM sched_task t LEFT JOIN sched_state s ON s.id = t.id WHERE t.id BETWEEN ? AND ?"
+      " ORDER BY t.id";
 
 static void task_read(sqlite3_stmt *row, struct look_task *task)
 {

@@ -22,13 +22,14 @@ static const char *const questions[LOOK_LISTS] = {
                   " GROUP BY 1, 2, 3, 4)"
                   " SELECT job, sum(n), " OF_JOB("status = 'SUCCESS'") ","
                   OF_JOB("status = 'FAILED'") "," OF_JOB("status IN ('ABORTED', 'CLOSED')") ","
-                  OF_JOB("runs AND status IN ('ASSIGNED', 'RUNNING')") ","
+                  OF_JOB("runs AND status = 'RUNNING'") ","
                   OF_JOB("status = 'BLOCKED'") "," OF_JOB("status IN ('FROZEN', 'IDLE')") ","
                   " state, '', '' FROM c GROUP BY job ORDER BY job DESC",
-    [LOOK_OUT] = "SELECT e.id >> 32, e.id & 4294967295, e.started, e.worker, t.cores, 0, 0, 0,"
-                 " t.name, e.status, n.name FROM sched_exec e JOIN sched_task t ON t.id = e.id"
+    [LOOK_OUT] = "SELECT e.id >> 32, e.id & 4294967295, coalesce(s.ran_from, e.started), e.worker,"
+                 " t.cores, 0, 0, 0, t.name, e.status, n.name FROM sched_exec e"
+                 " JOIN sched_task t ON t.id = e.id JOIN sched_state s ON s.id = e.id"
                  " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = e.worker"
-                 " ORDER BY e.status = 'ASSIGNED', e.started, e.id LIMIT 1000",
+                 " ORDER BY e.status = 'ASSIGNED', 3, e.id LIMIT 1000",
     [LOOK_QUEUE] = "SELECT r.id >> 32, r.id & 4294967295, t.priority, 0, 0, 0, 0, 0, t.name,"
                    " r.status, n.name FROM sched_ready r JOIN sched_task t ON t.id = r.id"
                    " LEFT JOIN sched_name n ON n.kind = 'lane' AND n.number = t.lane"

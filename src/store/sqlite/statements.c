@@ -60,8 +60,8 @@ static const char *const texts[STATEMENTS] = {
     [SET_OUT] = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14,"
                 " started = ?15, room = zeroblob(60), (" ENDS ") = (NULL, NULL, NULL, NULL, NULL,"
                 " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)" RUN,
-    [SET_EXEC]
-    = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14" RUN,
+    [SET_EXEC] = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14,"
+                 " ran_from = coalesce(ran_from, ?15), room = zeroblob(52)" RUN,
     [SET_ENDS] = "UPDATE sched_state SET " END RUN,
     [SET_ENDS_SAID] = "UPDATE sched_state SET " END ", " SAID RUN,
     [SET_SAID] = "UPDATE sched_state SET " SAID " WHERE id = ?1 AND attempt = ?2",
