@@ -139,7 +139,8 @@ static void task_print(const struct asker *asker, uint32_t at)
         printf("%u cpu%s", task->cores, task->cores == 1 ? "" : "s");
         if (task->memory_mib) printf(", %u MiB of memory", task->memory_mib);
         if (task->priority) printf(", priority %d", task->priority);
-        if (task->retries) printf(", up to %u retries", task->retries);
+        if (task->retries)
+            printf(", up to %u retr%s", task->retries, task->retries == 1 ? "y" : "ies");
         putchar('\n');
     }
     for (uint32_t i = 0; i < task->count; i++)

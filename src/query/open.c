@@ -81,7 +81,7 @@ static bool task_take(void *context, const struct look_task *from)
         .group = from->group,
         .cores = from->cores,
         .memory_mib = from->memory_mib,
-        .retries = from->retries,
+        .retries = from->retries - (from->retries < ask->losses ? from->retries : ask->losses),
         .attempt = from->attempt,
         .tries = from->tries,
         .priority = from->priority,
@@ -291,6 +291,7 @@ static const char *path_find(struct ask *ask)
 bool ask_open(struct ask *ask, struct store *store, rota_job_id job)
 {
     *ask = (struct ask){.store = store, .job = job, .path = ""};
+    ask->losses = look_is_of_server(store) ? STORE_LOSSES : 0;
     ask->is_paused = look_job_is_paused(store, job.number);
     bool fine = look_tasks(store, job.number, task_take, ask);
     if (!fine || !ask->task_count) return false;

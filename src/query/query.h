@@ -52,6 +52,7 @@ struct ask {
     struct store *store;
     rota_job_id job;
     bool is_paused;                // no further tasks start
+    uint32_t losses;               // retries of a stored task that its user did not ask for
     struct ask_task *tasks;
     struct ask_attempt *attempts;  // sorted by task and number
     uint32_t task_count, task_capacity, attempt_count, attempt_capacity;

@@ -88,6 +88,9 @@ void store_answer(struct store *store, const struct store_request *request);
 // A request of this turn and its client, as one line of the audit log. The line is copied.
 void store_audit(struct store *store, const char *line);
 
+// How often an attempt may be lost on a server: its tasks are stored with that many more retries.
+enum { STORE_LOSSES = 5 };
+
 // The end of an attempt, as the worker reported it. The texts must stay valid until the commit.
 struct store_attempt {
     rota_task_id task;

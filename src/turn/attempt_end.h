@@ -4,7 +4,7 @@
 #include "turn/turn.h"
 #include "net/wire/wire.h"
 
-enum { ENDS_LOSSES = 5 };    // how often an attempt may be lost, in addition to the retries
+enum { ENDS_LOSSES = STORE_LOSSES };  // how often an attempt may be lost, beside the retries
 
 // ---- From FINISHED to an event of the core ----------------------------------------------------
 

@@ -89,8 +89,21 @@ def each_attempt_has_its_own_end():
             "each attempt is printed with its own exit status", ends)
 
 
+def shown_as_written():
+    """The server stores more for attempts that are lost."""
+    with Cluster() as cluster:
+        cluster.submit({"none": {"run": "true"}, "two": {"run": "true", "retries": 2}})
+        none, two = (cluster.rota("show", name).stdout for name in ("none", "two"))
+        say("retries" not in none and ", up to 2 retries\n" in two,
+            "a server shows the retries of the job file", (none, two))
+        shown = [json.loads(cluster.rota("show", "--json", name).stdout)["retries"]
+                 for name in ("none", "two")]
+        say(shown == [0, 2], "as JSON, too", shown)
+
+
 on_this_machine()
 each_attempt_has_its_own_end()
 in_a_cluster()
 a_rest_outlives_the_server()
+shown_as_written()
 Tap.end()

@@ -159,19 +159,16 @@ bool look_attempts(struct store *base, uint32_t job, look_attempt_fn *take, void
 
 // ---- Other queries ----------------------------------------------------------------------
 
-bool look_journal(struct store *base, rota_time since, look_turn_fn *take, void *context)
+// A run has neither names of workers nor messages for them.
+bool look_is_of_server(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    const char *sql = "SELECT at, lines FROM sched_event WHERE at >= ? ORDER BY sequence";
-    sqlite3_stmt *row = load_prepare(store, sql);
-    int result = SQLITE_ERROR;
-    if (row) bind_number(row, 1, since);
-    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        if (take(context, sqlite3_column_int64(row, 0), text_at(row, 1))) continue;
-        load_no_memory(store);
-        break;
-    }
-    return load_end(store, row, result);
+    sqlite3_stmt *row
+        = load_prepare(store, "SELECT EXISTS (SELECT 1 FROM sched_name WHERE kind = 'worker') OR"
+                              " EXISTS (SELECT 1 FROM sched_body)");
+    int result = row ? sqlite3_step(row) : SQLITE_ERROR;
+    bool is_server = result == SQLITE_ROW && sqlite3_column_int(row, 0);
+    return load_end(store, row, result) && is_server;
 }
 
 bool look_job_is_paused(struct store *store, uint32_t job)

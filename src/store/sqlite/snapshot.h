@@ -38,9 +38,7 @@ typedef bool look_attempt_fn(void *context, const struct look_attempt *attempt);
 // The tasks of a job by number; ended attempts by task and number. False: store_error() says why.
 bool look_tasks(struct store *store, uint32_t job, look_task_fn *take, void *context);
 bool look_attempts(struct store *store, uint32_t job, look_attempt_fn *take, void *context);
-// The journal since a time; `lines` may be null.
-typedef bool look_turn_fn(void *context, rota_time at, const char *lines);
-bool look_journal(struct store *store, rota_time since, look_turn_fn *take, void *context);
+bool look_is_of_server(struct store *store);  // the database, not of a rota run
 bool look_job_is_paused(struct store *store, uint32_t job);
 uint32_t look_last_job(struct store *store);  // 0: no job
 
