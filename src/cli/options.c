@@ -1,8 +1,8 @@
 // options.c - parses the options and arguments of every command, by the table.
 //
-// Options and arguments come in any order. Long options are written in full or as a unique
-// beginning, with their value as the next word or after '='; letters may share a word (-kj8). After
-// the word "--" all words are arguments.
+// Options and arguments come in any order. Long options are written in full, with their value as
+// the next word or after '='; letters may share a word (-kj8). After the word "--" all words are
+// arguments. A shortened option is refused: `rota run --job 2` must not mean --jobs.
 #include "cli/options.h"
 #include "base/base.h"
 
@@ -36,32 +36,42 @@ static const struct option_row *letter_find(const struct command *command, char 
     return letter == option_help.letter ? &option_help : NULL;
 }
 
-// By its name, or by a beginning that no other option has.
+static bool begins_with(const struct option_row *row, const char *name, size_t length)
+{
+    return length && strncmp(row->name, name, length) == 0;
+}
+
 static const struct option_row *name_find(const struct command *command, const char *name,
                                           size_t length)
 {
-    const struct option_row *found = NULL;
-    uint32_t count = 0;
-    for (const struct option_row *row = command->options;; row++) {
-        const struct option_row *tried = *row->name ? row : &option_help;
-        bool begins = length && strncmp(tried->name, name, length) == 0;
-        if (begins && !tried->name[length]) return tried;
-        if (begins) found = tried, count++;
-        if (tried == &option_help) return count == 1 ? found : NULL;
-    }
+    const struct option_row *row = command->options;
+    while (*row->name && !(begins_with(row, name, length) && !row->name[length])) row++;
+    if (*row->name) return row;
+    return begins_with(&option_help, name, length) && !option_help.name[length] ? &option_help
+                                                                                : NULL;
 }
 
-static void unknown_print(const struct command *command, const char *name, size_t length)
+// A shortened name stands for the first option that begins with it.
+static const char *name_meant(const struct command *command, const char *name, size_t length)
 {
     struct word_meant meant = {0};
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)length, name);
-    for (const struct option_row *row = command->options; *row->name; row++)
+    for (const struct option_row *row = command->options; *row->name; row++) {
+        if (begins_with(row, name, length)) return row->name;
         word_try(&meant, word, row->name);
+    }
+    if (begins_with(&option_help, name, length)) return option_help.name;
     word_try(&meant, word, option_help.name);
-    if (meant.word)
+    return meant.word;
+}
+
+static void unknown_print(const struct command *command, const char *name, size_t length)
+{
+    const char *meant = name_meant(command, name, length);
+    if (meant)
         command_wrong(command, "unknown option --%.*s (did you mean --%s?)", (int)length, name,
-                      meant.word);
+                      meant);
     else
         command_wrong(command, "unknown option --%.*s", (int)length, name);
 }

@@ -51,10 +51,9 @@ def differences(rota, command, candidates):
     found = [f"--{name} is not accepted" for name, takes_value in named.items()
              if not accepts(rota, command, page, name, takes_value)]
     for name in sorted(candidates - set(named)):
-        is_short_form = sum(one.startswith(name) for one in named) == 1
         done = run(rota, *command, f"--{name}", "--help")
         refused = done.returncode == 2 and "--" + name in done.stderr
-        if not refused and not is_short_form:
+        if not refused:
             found.append(f"--{name} is not in the help page")
     return found
 
@@ -122,6 +121,9 @@ for one in known:
 planted(("check",))
 for wrong, message in ((["chekc"], "unknown command 'chekc' (did you mean check?)"),
                        (["ps", "--jobb"], "unknown option --jobb (did you mean --job?)"),
+                       (["run", "--job", "2", "f"], "unknown option --job (did you mean --jobs?)"),
+                       (["run", "--keep", "f"], "option --keep (did you mean --keep-going?)"),
+                       (["run", "--hel"], "unknown option --hel (did you mean --help?)"),
                        (["ps", "--job"], "option --job needs a number"),
                        (["ps", "a", "b"], "unexpected argument 'b'"),
                        (["check", "--json=1"], "option --json takes no value"),
