@@ -59,7 +59,7 @@ static void bash_print(void)
     for (size_t i = 0; (command = command_at(i)); i++) {
         if (!is_one_word(command)) continue;
         printf("        %s) options=\"", command->name);
-        for (const struct option_row *row = command->options; *row->name; row++) {
+        for (const struct option_row *row = NULL; (row = option_shown(command, row));) {
             option_list(row);
             putchar(' ');
         }
@@ -94,7 +94,7 @@ static void fish_print(void)
         const char *kind = kind_of(command);
         printf("complete -c rota -n __fish_use_subcommand -a %s -d \"%s\"\n", command->name,
                command->summary);
-        for (const struct option_row *row = command->options; *row->name; row++)
+        for (const struct option_row *row = NULL; (row = option_shown(command, row));)
             fish_option(command, row);
         fish_option(command, &option_help);
         if (strcmp(kind, "task") == 0)

@@ -96,6 +96,6 @@ const struct command define_command = {
     .usage = "FILE --db DATABASE\n",
     .text = "FILE has insert_task, update_task and delete_task entries; '-' is the standard input. "
             "Either all of them are applied or none.\n",
-    .examples = "rota define night.txt --db state.db\tapply the definitions of a file\n",
+    .examples = "rota define night.def --db night.db\tapply the definitions of a file\n",
     .exits = "0\tdone\n2\tthe file, an option or the database is wrong\n70\tthe disk failed\n",
 };

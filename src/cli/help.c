@@ -46,22 +46,31 @@ static bool line_next(const char **text, struct line *line)
     return true;
 }
 
+// The rest goes to a line of its own if the first column is wider than `width`.
+static void line_print(FILE *out, const struct line *line, int width)
+{
+    int left = INDENT + width + 2;
+    bool has_rest = line->rest_length > 0;
+    fprintf(out, "%*s%-*.*s", INDENT, "", has_rest ? width : 0, line->first_length, line->first);
+    if (has_rest && line->first_length > width)
+        fprintf(out, "\n%*s", left, "");
+    else if (has_rest)
+        fputs("  ", out);
+    wrapped_print(out, line->rest, has_rest ? (size_t)line->rest_length : 0, left, left);
+}
+
 // Lines in two columns, below a heading.
 static void columns_print(FILE *out, const char *heading, const char *text)
 {
     struct line line;
     int width = 0;
     if (!text) return;
-    for (const char *at = text; line_next(&at, &line);)
-        if (line.first_length > width && line.rest_length > 0) width = line.first_length;
-    fprintf(out, "\n%s:\n", heading);
-    while (line_next(&text, &line)) {
-        fprintf(out, "%*s%-*.*s", INDENT, "", line.rest_length > 0 ? width : 0, line.first_length,
-                line.first);
-        if (line.rest_length > 0) fputs("  ", out);
-        wrapped_print(out, line.rest, line.rest_length > 0 ? (size_t)line.rest_length : 0,
-                      INDENT + width + 2, INDENT + width + 2);
+    for (const char *at = text; line_next(&at, &line);) {
+        bool fits = line.first_length <= COLUMN_MAX;
+        if (fits && line.first_length > width && line.rest_length > 0) width = line.first_length;
     }
+    fprintf(out, "\n%s:\n", heading);
+    while (line_next(&text, &line)) line_print(out, &line, width);
 }
 
 static void option_head(const struct option_row *row, char out[LINE_MAX_BYTES])
@@ -86,26 +95,20 @@ static void option_print(FILE *out, const struct option_row *row, int width)
     char head[LINE_MAX_BYTES], text[2 * LINE_MAX_BYTES];
     option_head(row, head);
     option_text(row, text);
-    int left = INDENT + width + 2;
-    fprintf(out, "%*s%-*s", INDENT, "", width, head);
-    if ((int)strlen(head) > width)
-        fprintf(out, "\n%*s", left, "");
-    else
-        fputs("  ", out);
-    wrapped_print(out, text, strlen(text), left, left);
+    line_print(out, &(struct line){head, text, (int)strlen(head), (int)strlen(text)}, width);
 }
 
 static void options_print(FILE *out, const struct command *command)
 {
     char head[LINE_MAX_BYTES];
     int width = 10;
-    for (const struct option_row *row = command->options; *row->name; row++) {
+    for (const struct option_row *row = NULL; (row = option_shown(command, row));) {
         option_head(row, head);
         int length = (int)strlen(head);
         if (length > width && length <= COLUMN_MAX) width = length;
     }
     fputs("\nOptions:\n", out);
-    for (const struct option_row *row = command->options; *row->name; row++)
+    for (const struct option_row *row = NULL; (row = option_shown(command, row));)
         option_print(out, row, width);
     option_print(out, &option_help, width);
 }
@@ -242,7 +245,7 @@ static void manual_print(const struct command *command, FILE *out)
         putc('\n', out);
     }
     fputs(".SH OPTIONS\n", out);
-    for (const struct option_row *row = command->options; *row->name; row++)
+    for (const struct option_row *row = NULL; (row = option_shown(command, row));)
         manual_option(out, row);
     manual_option(out, &option_help);
     manual_columns(out, "EXAMPLES", command->examples);

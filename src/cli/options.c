@@ -27,6 +27,13 @@ int command_wrong(const struct command *command, const char *format, ...)
     return 2;
 }
 
+const struct option_row *option_shown(const struct command *command, const struct option_row *row)
+{
+    for (row = row ? row + 1 : command->options; *row->name; row++)
+        if (!row->is_hidden) return row;
+    return NULL;
+}
+
 // ---- Finding an option -------------------------------------------------------------------------
 
 static const struct option_row *letter_find(const struct command *command, char letter)
@@ -57,7 +64,7 @@ static const char *name_meant(const struct command *command, const char *name, s
     struct word_meant meant = {0};
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)length, name);
-    for (const struct option_row *row = command->options; *row->name; row++) {
+    for (const struct option_row *row = NULL; (row = option_shown(command, row));) {
         if (begins_with(row, name, length)) return row->name;
         word_try(&meant, word, row->name);
     }

@@ -37,6 +37,7 @@ struct option_row {
     bool value_optional; // a value is given as --job=7 only
     bool prints_errors;  // option_fn prints a message about an invalid value itself
     bool in_query;       // may be part of a query that is sent to a server
+    bool is_hidden;      // rota adds it to its own queries: no help page or completion has it
 };
 
 // --json of a command whose options are a structure with a `json`.
@@ -126,6 +127,8 @@ struct option_walk {
     bool is_letter;                // the short form was used
 };
 enum walk_step option_next(struct option_walk *walk);
+// The first row that users see, or the next one after `row`; null: no more.
+const struct option_row *option_shown(const struct command *command, const struct option_row *row);
 bool option_is_given(const struct command *command, const char *name, int count, char **words);
 
 // Prints "rota NAME: " and the message, and where the help is. Returns 2.

@@ -112,7 +112,9 @@ const struct command worker_drain_command = {
     = "The server pauses the worker and tells it to end when it is idle. The key must be that "
       "of an admin.\n",
     .examples = "rota worker drain node7\tend the worker `node7`\n",
-    .exits = exits,
+    .exits = "0\tdone, also if the worker drains already\n"
+             "2\tan option is wrong, or the worker does not exist\n"
+             "4\tthe server cannot be reached\n",
 };
 
 const struct command worker_forget_command = {

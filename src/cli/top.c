@@ -142,11 +142,11 @@ static const struct option_row rows[] = {
      .at = offsetof(struct top_options, reach.server)},
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,
      .at = offsetof(struct top_options, reach.key), .preset = "$ROTA_KEY"},
-    {0, "frame", "W,H,VIEW,SKIP", "draw one screen of this size; a client adds this option to its "
-     "query", OPTION_OTHER, .at = TOP_FRAME, .needs = "columns, rows, view and skipped rows",
-     .in_query = true},
-    {0, "planner", "COUNT,AT,TIME", "state of the planner; a server that answers a query adds this "
-     "option", OPTION_OTHER, .at = TOP_PLANNER, .needs = "three numbers"},
+    // A client adds the size of its screen to its query, and the server the state of its planner.
+    {0, "frame", "W,H,VIEW,SKIP", "", OPTION_OTHER, .at = TOP_FRAME,
+     .needs = "columns, rows, view and skipped rows", .in_query = true, .is_hidden = true},
+    {0, "planner", "COUNT,AT,TIME", "", OPTION_OTHER, .at = TOP_PLANNER, .needs = "three numbers",
+     .is_hidden = true},
     OPTION_ROWS_END};
 
 const struct command top_command = {

@@ -454,10 +454,12 @@ static int why(const struct command *command, int count, char **words)
 
 static const struct option_row rows[] = {
     ASKER_ROWS,
-    {0, "planned", "LIST", "planned tasks and workers such as 7.3=4; a server that answers a query "
-     "adds this option", OPTION_TEXT, .at = offsetof(struct asker, planned)},
-    {0, "waits", "CACHE,INPUTS", "waiting times of the pull policy in microseconds; a server that "
-     "answers a query adds this option", OPTION_TEXT, .at = offsetof(struct asker, waits)},
+    // A server that answers a query adds them: planned tasks and workers such as 7.3=4, and waiting
+    // times of the pull policy in microseconds.
+    {0, "planned", "LIST", "", OPTION_TEXT, .at = offsetof(struct asker, planned),
+     .is_hidden = true},
+    {0, "waits", "CACHE,INPUTS", "", OPTION_TEXT, .at = offsetof(struct asker, waits),
+     .is_hidden = true},
     OPTION_ROWS_END};
 
 const struct command why_command = {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum { WORK_SERVER, WORK_NAME, WORK_MEMORY, WORK_MACHINE, WORK_ALONE, WORK_SSH, WORK_REMOTE,
-       WORK_ENV, WORK_CONTAIN };
+       WORK_ENV };
 enum { SERVERS_MAX = 16, ENV_MAX = 64, NAME_MAX_BYTES = 64 };
 
 struct work {
@@ -173,9 +173,6 @@ static bool option_take(void *values, uint32_t number, const char *value)
     case WORK_ALONE: return time_amount_read(value, &options->alone_max);
     case WORK_SSH: return hosts_read(work, (char *)(uintptr_t)value);
     case WORK_REMOTE: return *(work->ssh.program = value) && *value != '-';
-    case WORK_CONTAIN:
-        options->worker.contain = WORKER_CONTAIN_TREE;
-        return strcmp(value, "tree") == 0;
     default: return env_take(work, value);
     }
 }
@@ -393,9 +390,9 @@ static int worker(const struct command *command, int count, char **words)
 #define AT(field) offsetof(struct work, field)
 
 static const struct option_row rows[] = {
-    {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets or HOST:PORT",
-     OPTION_OTHER, .at = WORK_SERVER,
-     .needs = "up to 16 addresses such as /run/rota/socket or host:7777"},
+    {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets (absolute paths) or "
+     "HOST:PORT", OPTION_OTHER, .at = WORK_SERVER, .needs = "up to 16 addresses such as "
+     "/run/rota/socket or host:7450"},
     {0, "key", "FILE", "a file with a worker's key; only its owner may read it", OPTION_PATH,
      .at = AT(key_path)},
     {0, "name", "NAME", "the unique name of this worker", OPTION_OTHER, .at = WORK_NAME,
@@ -423,8 +420,9 @@ static const struct option_row rows[] = {
      "repeated", OPTION_OTHER, .at = WORK_ENV, .preset = "PATH HOME USER LANG LC_* TZ TMPDIR",
      .needs = "NAME, NAME=VALUE or START*, up to 64 times, and no variable that rota sets, such as "
      "ROTA_TOKEN"},
-    {0, "contain", "tree", "use no process namespace to kill every process of a task", OPTION_OTHER,
-     .at = WORK_CONTAIN, .needs = "the word tree"},
+    {0, "contain", "best|tree", "how to kill every process of a task: with a process namespace "
+     "where the system allows one, or always as a tree of processes", OPTION_CHOICE,
+     .at = AT(options.worker.contain), .preset = "best"},
     {0, "ssh", "HOST,...", "start a worker on each of these hosts over ssh ($ROTA_SSH) with these "
      "options; all of them end together", OPTION_OTHER, .at = WORK_SSH,
      .needs = "up to 64 host names"},
@@ -449,7 +447,7 @@ const struct command worker_command = {
             "'rota worker drain' and 'rota worker forget' are commands of their own.\n",
     .examples
     = "rota worker --server /run/rota/socket\tserve a server on this machine\n"
-      "rota worker --server a:7777,b:7777 --key FILE\tserve one of two servers\n"
+      "rota worker --server a:7450,b:7450 --key worker.key\tserve one of two servers\n"
       "rota worker --server /run/rota/socket -j 4 --memory 8G\tuse a part of the machine\n",
     .exits = "0\tthe worker was told to end\n2\tan option is wrong, or the name is in use\n"
              "4\tssh cannot reach a host\n70\tthe disk or a process failed\n",

@@ -127,6 +127,9 @@ def draining():
                               capture_output=True, text=True, check=False)
         say(done.returncode == 0 and leaves.process.poll() is None,
             "a worker that drains keeps running its tasks", done)
+        done = subprocess.run([ROTA_PATH, "worker", "drain", "--server", cluster.socket, "one"],
+                              capture_output=True, text=True, check=False)
+        say(done.returncode == 0, "draining it again is no mistake", done)
         open(gate, "w", encoding="utf-8").close()
         say(leaves.process.wait(PATIENCE) == 0, "and then ends", leaves.said())
         say(cluster.ends() == [("first", "SUCCESS")], "without what would come next",

@@ -69,6 +69,7 @@ ALLOWED = {"ps": "-a --all --json --job --help", "show": "--json --job --help",
            "data": "--raw --content --json --job --help", "trace": "--json --job --help",
            "report": "--json --job --help", "jobs": "--json --help",
            "history": "--json --task --help", "top": "--interval --once --json --frame --help"}
+HIDDEN = {"--planned", "--waits", "--frame", "--planner"}  # completion does not have them
 
 
 def table(cluster):
@@ -76,7 +77,7 @@ def table(cluster):
     script = subprocess.run([ROTA_PATH, "completion", "bash"], capture_output=True, text=True,
                             check=True).stdout
     for command, allowed in ALLOWED.items():
-        has = set(re.search(rf'^ +{command}\) options="([^"]*)"', script, re.M)[1].split())
+        has = set(re.search(rf'^ +{command}\) options="([^"]*)"', script, re.M)[1].split()) | HIDDEN
         once = ["--once"] if command == "top" else []
         taken = {name for name in has | {"--another"}
                  if any(ask(cluster, command, *once, name, *value) != "refuse request"

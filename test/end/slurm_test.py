@@ -113,7 +113,7 @@ def the_document_is_right(cluster, system):
                            re.M | re.S).group(1)
     os.mkdir(cluster.path(".rota"))
     shutil.copy(cluster.path("keys/worker.key"), cluster.path(".rota"))
-    job = system.batch(script.replace("a:7777", cluster.address))
+    job = system.batch(script.replace("a:7450", cluster.address))
     cluster.until(lambda: shares(cluster), "the worker is there")
     name, share = list(shares(cluster).items())[0]
     say(name == f"{HOST}-slurm{job}" and share[0] == min(4, PROCESSORS) and share[1] <= 8192,
