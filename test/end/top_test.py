@@ -162,7 +162,7 @@ def on_a_terminal(cluster):
 
 
 def frame_of(folder, columns):
-    """One frame of a screen with so many columns."""
+    """One frame of a screen with this number of columns."""
     done = subprocess.run([ROTA_PATH, "top", "--db", os.path.join(folder, ".rota/rota.db"),
                            "--frame", f"{columns},24,0,0"], capture_output=True, text=True,
                           check=False)
