@@ -284,7 +284,8 @@ int attach_run(struct attach *attach)
     int status = watch(&attached);
     progress_clear(&attached.progress);
     if (status < 0) {
-        status = attached.status;
+        // A task whose attempts were lost too often counts as failed, not as stopped.
+        status = attached.status && attached.run.count[RUN_FAILED] ? 1 : attached.status;
         summary_print(&attached.progress, os_now(), status);
     }
     progress_release(&attached.progress);

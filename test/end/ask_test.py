@@ -71,7 +71,7 @@ def show(folder):
     done = folder.rota("show", "write", "1.1")
     say(all(text in done.stdout for text in
             ("write (1.3)", "needs      load", "lane       db, to write, group g",
-             "attempt 1  exit 3", "attempt 2  exit 0", "up to 1 retries", "load (1.1)",
+             "attempt 1  exit 3", "attempt 2  exit 0", "up to 1 retry", "load (1.1)",
              "out        data.txt")),
         "show tells everything, by name or number", done.stdout + done.stderr)
     task = folder.json("show", "--json", "write")[0]
