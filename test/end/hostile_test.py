@@ -200,6 +200,11 @@ def graphs(cluster):
            "a body that is not there": job_of(0, [{**one, "body": 2}]),
            "a body that is no message": job_of(0, bodies=["x"]),
            "a body that is no command": job_of(0, bodies=[encode("WATCH", job=1)]),
+           "a command with too many files": with_run(
+               argv=["true"], inputs=[{"kind": WIRE["SOURCE"], "name": "x", "path": "/x"}] * 5001,
+               outputs=[{"kind": WIRE["FILE"], "name": "y"}] * 5000),
+           "a command with too many streams": with_run(
+               argv=["true"], outputs=[{"kind": WIRE["STREAM"], "name": "y"}] * 1001),
            "a body without words": job_of(0, bodies=[encode("RUN")]),
            "a body with more bytes after it": job_of(0, bodies=[RUN + b"x"]),
            "bodies without commands": job_of(0, commands=[]),

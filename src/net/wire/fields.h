@@ -24,6 +24,10 @@ enum wire_file_kind {
     WIRE_SOURCE,          // inputs: a file or directory of the user, at `path`
     WIRE_RESULT,          // HELD: a result for the content key `object`
 };
+enum {  // of one command
+    WIRE_FILES_MAX = 10000,   // inputs and outputs
+    WIRE_STREAMS_MAX = 1000,  // of these
+};
 enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also copied to `path` when the task succeeds
 
 // Rows that a message can have lists of.

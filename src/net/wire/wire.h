@@ -50,6 +50,18 @@ static inline bool wire_is_result(uint32_t end, int32_t status)
     return end == WIRE_EXITED && status >= 0 && status < WIRE_SHELL_STATUS;
 }
 
+// Why a command with these files is refused; null: it is valid.
+static inline const char *wire_files_fault(const struct wire_run *run)
+{
+    uint64_t files = (uint64_t)run->inputs.count + run->outputs.count, streams = 0;
+    if (files > WIRE_FILES_MAX) return "a command may have at most 10,000 inputs and outputs";
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        streams += run->inputs.items[i].kind == WIRE_STREAM;
+    for (uint32_t i = 0; i < run->outputs.count; i++)
+        streams += run->outputs.items[i].kind == WIRE_STREAM;
+    return streams > WIRE_STREAMS_MAX ? "a command may have at most 1,000 streams" : NULL;
+}
+
 // ---- content_name.c: names of contents ----------------------------------------------------------
 
 enum { WIRE_HEX = WIRE_HASH * 2, WIRE_ENTRY_TEXT = WIRE_HEX + 32 };

@@ -191,11 +191,13 @@ static const char *command_fault(const struct wire_run *run)
     if (!cluster_is_name(run->name)) return "invalid name of a command";
     if (!is_absolute(run->cwd)) return "a directory must be an absolute path";
     if (has_zero(run->stdin_path)) return "the path of an input contains a zero byte";
+    const char *fault = wire_files_fault(run);
+    if (fault) return fault;
     if (!are_inside(&run->inputs) || !are_inside(&run->outputs))
         return "a file of a task is outside of its directory";
     if (!are_kinds(&run->inputs, WIRE_SOURCE) || !are_kinds(&run->outputs, WIRE_STREAM))
         return "unknown kind of file";
-    const char *fault = links_fault(run);
+    fault = links_fault(run);
     if (fault) return fault;
     if (!is_time(run->timeout) || !is_time(run->grace))
         return "a time must be between 0 and 100 years";

@@ -86,6 +86,8 @@ static const char *find_fault(const struct worker *worker, const struct wire_run
         if (strlen(run->env.items[i].bytes) != run->env.items[i].length
             || !strchr(run->env.items[i].bytes, '='))
             return "an environment variable must be NAME=VALUE";
+    const char *fault = wire_files_fault(run);
+    if (fault) return fault;
     if (run->cores > worker->cores) return "it needs more cores than the worker has";
     for (uint32_t i = 0; i < run->inputs.count; i++)
         if (run->flags & WIRE_RUN_PRIVATE && !files_name_is_safe(run->inputs.items[i].name.bytes))

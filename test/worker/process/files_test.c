@@ -63,6 +63,21 @@ static void a_private_directory_is_there_and_then_gone(void **state)
     assert_int_equal(access("/etc/passwd", F_OK), 0);
 }
 
+static void a_command_with_too_many_files_is_refused(void **state)
+{
+    struct served *served = *state;
+    enum { MANY = WIRE_FILES_MAX + 1 };
+    static struct wire_file outputs[MANY];
+    for (uint32_t i = 0; i < MANY; i++) outputs[i] = file_of(WIRE_STREAM, "o", "", i + 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t count = i ? MANY : WIRE_STREAMS_MAX + 1;
+        struct wire_finished it
+            = served_do(served, private_shell(i + 1, "true", NULL, 0, outputs, count));
+        assert_int_equal(it.end, WIRE_NOT_STARTED);
+        assert_non_null(strstr(it.reason.bytes, "at most"));
+    }
+}
+
 static void outputs_are_told_and_kept(void **state)
 {
     struct served *served = *state;
@@ -198,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED_TEST(a_private_directory_is_there_and_then_gone),
         SERVED_TEST(outputs_are_told_and_kept),
+        SERVED_TEST(a_command_with_too_many_files_is_refused),
         SERVED_TEST(an_output_that_is_not_as_declared_is_told),
         SERVED_TEST(no_output_is_taken_from_outside_the_directory),
         SERVED_TEST(an_input_that_is_not_there_is_told),
