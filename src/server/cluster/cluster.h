@@ -57,6 +57,7 @@ struct cluster_peer {
     struct cluster_watch *watches;         // waits.h; null: none
     struct cluster_follow *follow;         // null: it does not follow events
     uint32_t reads;                    // objects that it waits for
+    struct cluster_asked *asked;       // log_requests.c; null: it has asked for no log
     struct cluster_verdict verdict;    // of the last message taken
     bool closing;                      // nothing more is read; closed when `out` is empty
 };
@@ -225,7 +226,8 @@ bool cluster_finished(struct cluster *cluster, struct cluster_peer *peer,
 // ---- log_requests.c: logs, which are on the workers -----------------------------------------
 
 void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struct wire_log *log);
-void cluster_logged(struct cluster *cluster, const struct wire_logged *logged);
+void cluster_logged(struct cluster *cluster, const struct cluster_peer *worker,
+                    const struct wire_logged *logged);
 
 // ---- request.c: see request.h about requests that are executed once -------------------------
 

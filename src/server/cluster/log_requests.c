@@ -26,6 +26,49 @@ static rota_task_id task_of(const struct cluster *cluster, rota_task_id task)
     return maker.task ? maker : task;
 }
 
+// ---- Requests without an answer -----------------------------------------------------------------
+
+// A request is answered once, by the worker that was asked.
+enum { ASKED_MAX = 64 };
+struct cluster_asked {
+    uint64_t of;  // the number of the worker's connection; 0: none
+    uint32_t request, attempt;
+    rota_task_id task;
+};
+
+static const struct cluster_peer *peer_find(const struct cluster *cluster, uint64_t number)
+{
+    const struct cluster_peer *peer = cluster->peers;
+    while (peer && peer->number != number) peer = peer->next;
+    return peer;
+}
+
+// A worker that has disconnected will not answer. Null: all are in use.
+static struct cluster_asked *asked_free(const struct cluster *cluster, struct cluster_peer *peer)
+{
+    if (!peer->asked) peer->asked = cluster_allocate(ASKED_MAX, sizeof *peer->asked);
+    for (uint32_t i = 0; i < ASKED_MAX; i++)
+        if (!peer->asked[i].of) return &peer->asked[i];
+    for (uint32_t i = 0; i < ASKED_MAX; i++)
+        if (!peer_find(cluster, peer->asked[i].of)) return &peer->asked[i];
+    return NULL;
+}
+
+static bool asked_take(const struct cluster_peer *peer, const struct cluster_asked *answer)
+{
+    for (uint32_t i = 0; peer->asked && i < ASKED_MAX; i++) {
+        struct cluster_asked *asked = &peer->asked[i];
+        if (asked->of != answer->of || asked->request != answer->request
+            || asked->attempt != answer->attempt || !SAME_TASK(asked->task, answer->task))
+            continue;
+        asked->of = 0;
+        return true;
+    }
+    return false;
+}
+
+// ---- Messages -----------------------------------------------------------------------------------
+
 void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struct wire_log *log)
 {
     struct wire_message message = {.kind = WIRE_LOG_MESSAGE, .log = *log};
@@ -41,15 +84,25 @@ void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struc
                        "the worker that has the log is disconnected");
         return;
     }
-    message.log.request = peer->number << SHIFT | (log->request & UINT32_MAX);
+    struct cluster_asked *asked = asked_free(cluster, peer);
+    if (!asked) {
+        cluster_refuse(peer, 0, log->request, WIRE_REFUSED_BUSY,
+                       "busy, try again: 64 requests for logs have no answer yet");
+        return;
+    }
+    *asked = (struct cluster_asked){worker->peer->number, (uint32_t)log->request,
+                                    message.log.attempt, message.log.task};
+    message.log.request = peer->number << SHIFT | asked->request;
     wire_put(worker->peer->out, &message);
 }
 
-void cluster_logged(struct cluster *cluster, const struct wire_logged *logged)
+void cluster_logged(struct cluster *cluster, const struct cluster_peer *worker,
+                    const struct wire_logged *logged)
 {
     struct wire_message message = {.kind = WIRE_LOGGED_MESSAGE, .logged = *logged};
-    uint64_t number = logged->request >> SHIFT;
-    message.logged.request = logged->request & UINT32_MAX;
-    for (struct cluster_peer *peer = cluster->peers; peer; peer = peer->next)
-        if (peer->number == number && !peer->worker) wire_put(peer->out, &message);
+    const struct cluster_peer *peer = peer_find(cluster, logged->request >> SHIFT);
+    struct cluster_asked answer
+        = {worker->number, (uint32_t)logged->request, logged->attempt, logged->task};
+    message.logged.request = answer.request;
+    if (peer && asked_take(peer, &answer)) wire_put(peer->out, &message);
 }

@@ -63,6 +63,7 @@ void cluster_peer_release(struct cluster *cluster, struct cluster_peer *peer)
     cluster_place_leave(cluster, peer);
     cluster_peer_share_leave(cluster, peer);
     cluster_share_leave(cluster, peer->key, CLUSTER_SHARE_KEY);
+    free(peer->asked);
     free(peer);
 }
 
@@ -175,7 +176,7 @@ static bool take_worker(struct cluster *cluster, struct cluster_peer *peer,
     case WIRE_HELD_MESSAGE:
         return cluster_copies_told(cluster, peer, &message->held.objects, cluster_held);
     case WIRE_HELD_ALL_MESSAGE: cluster_held_all(cluster, peer); return true;
-    case WIRE_LOGGED_MESSAGE: cluster_logged(cluster, &message->logged); return true;
+    case WIRE_LOGGED_MESSAGE: cluster_logged(cluster, peer, &message->logged); return true;
     case WIRE_MISSED_MESSAGE: cluster_missed(cluster, peer, &message->missed); return true;
     case WIRE_FORGED_MESSAGE: return cluster_forged(cluster, peer, &message->forged);
     case WIRE_STREAMED_MESSAGE:
