@@ -130,6 +130,23 @@ static void an_emptied_database_is_refused(void **state)
     unlink(saved);
 }
 
+// Its log was removed with it, but the lock file notes how long the database was.
+static void a_database_emptied_after_its_server_ended_is_refused(void **state)
+{
+    (void)state;
+    char name[200];
+    file_make();
+    assert_int_equal(truncate(path, 0), 0);
+    refused("is empty, but it had");
+    snprintf(name, sizeof name, "%s-wal", path);
+    unlink(name);
+    refused("is empty, but it had");
+    refused("is empty, but it had");
+    snprintf(name, sizeof name, "%s-lock", path);
+    unlink(name);
+    file_make();
+}
+
 // Power failed before the first turn of a new database was durable: nothing was ever recorded.
 static void an_empty_file_beside_an_empty_log_is_new(void **state)
 {
@@ -201,6 +218,12 @@ static void the_database_of_others_is_refused(void **state)
     (void)state;
     both_remove(path);
     sql_run("CREATE TABLE friends(name TEXT)");
+    refused("is a database of another program");
+    both_remove(path);
+    sql_run("PRAGMA application_id = 7; PRAGMA user_version = 1");
+    refused("is a database of another program");
+    both_remove(path);
+    sql_run("PRAGMA user_version = 9");
     refused("is a database of another program");
 }
 
@@ -353,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_text_is_no_database),
         cmocka_unit_test(a_truncated_database_is_refused),
         cmocka_unit_test(an_emptied_database_is_refused),
+        cmocka_unit_test(a_database_emptied_after_its_server_ended_is_refused),
         cmocka_unit_test(an_empty_file_beside_an_empty_log_is_new),
         cmocka_unit_test(flipped_bits_are_found),
         cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),

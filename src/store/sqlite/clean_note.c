@@ -42,6 +42,14 @@ void left_note(const struct sqlite_store *store)
     (void)written;  // if this fails, the next process checks the files
 }
 
+int64_t left_bytes(const struct sqlite_store *store)
+{
+    char note[NOTE_SIZE + 2] = "";
+    long long bytes;
+    ssize_t got = pread(store->lock_file, note, sizeof note - 1, NOTE_AT);
+    return got > 0 && sscanf(note, "%*d %*u %lld", &bytes) == 1 ? bytes : 0;
+}
+
 bool left_alone(const struct sqlite_store *store)
 {
     char found[NOTE_SIZE + 2], note[NOTE_SIZE + 2];

@@ -134,10 +134,16 @@ static bool log_has_begun(const char *path)
 
 // SQLite would take the log of a deleted or emptied database for a part of the new one, or ignore
 // it.
-static bool is_left_behind(const char *path, bool is_missing, struct store_error *error)
+static bool is_left_behind(const char *path, bool is_missing, int64_t had,
+                           struct store_error *error)
 {
     const char *how = is_missing ? "missing" : "empty";
-    if (is_missing ? file_size(path, "-wal") : log_has_begun(path)) {
+    if (!is_missing && had > 0) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: is empty, but it had %lld bytes when it was last used; restore the"
+                   " database, or remove it and %s-lock to start with an empty one",
+                   path, (long long)had, path);
+    } else if (is_missing ? file_size(path, "-wal") : log_has_begun(path)) {
         store_fail(error, STORE_REFUSED,
                    "%s: is %s, but its log %s-wal exists; restore the database, or remove the log"
                    " to start with an empty database",
@@ -187,14 +193,14 @@ static int image_write(const char *path)
 // durable before the first turn, and its name together with that of its log. If power fails before
 // that, a file system with ordered writes has an empty file, which is created again. If the log
 // reached the disk first, a person has to confirm that nothing is lost.
-bool guard_make(const char *path, int *made, struct store_error *error)
+bool guard_make(const char *path, int64_t had, int *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
     struct stat status;
     *made = -1;
     bool there = stat(path, &status) == 0;
     if (there && status.st_size > 0) return true;
-    if (is_left_behind(path, !there, error)) return false;
+    if (is_left_behind(path, !there, had, error)) return false;
     snprintf(name, sizeof name, "%s-new", path);
     *made = image_write(name);
     if (*made >= 0 && rename(name, path) == 0) return true;

@@ -17,9 +17,9 @@ bool guard_header(const char *path, struct store_error *error);  // the file is 
 // Restricts the modes of the files to the owner: a backup that was copied back may be readable by
 // others.
 bool guard_modes(const char *path, struct store_error *error);
-// Turns an empty or missing file into a new database. `made` is its descriptor, not synced yet, or
-// -1.
-bool guard_make(const char *path, int *made, struct store_error *error);
+// Turns an empty or missing file into a new database. `had` is its size when it was last closed, or
+// 0. `made` is its descriptor, not synced yet, or -1.
+bool guard_make(const char *path, int64_t had, int *made, struct store_error *error);
 void log_lengthen(const char *path, uint64_t bytes);
 bool ballast_make(const char *path, uint64_t bytes);
 void ballast_drop(const char *path);

@@ -65,7 +65,7 @@ static bool schema_fits(struct sqlite_store *store, bool *is_empty, struct store
     int64_t version = number_ask(store, "PRAGMA user_version");
     int64_t application = number_ask(store, "PRAGMA application_id");
     *is_empty = number_ask(store, "SELECT count(*) FROM sqlite_schema") == 0;
-    if (store->result || *is_empty) return !store->result;
+    if (store->result || (*is_empty && !application && !version)) return !store->result;
     if (application != SCHEMA_APPLICATION)
         store_fail(error, STORE_REFUSED, "%s: is a database of another program", store->path);
     else if (version != SCHEMA_VERSION)
@@ -409,7 +409,7 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
     bool open = store->lock_file >= 0 && guard_modes(path, error)
                 && guard_mended(path, store->options.is_run, error)
-                && guard_make(path, &store->gather.image, error);
+                && guard_make(path, left_bytes(store), &store->gather.image, error);
     store->is_new = store->gather.image_is_unsynced = store->gather.image >= 0;
     store->known = store->gather.named = open && !store->is_new && left_alone(store);
     open = open && (store->is_new || guard_header(path, error)) && database_open(store, error);

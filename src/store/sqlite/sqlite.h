@@ -294,4 +294,5 @@ int busy_wait(void *store, int count);  // for sqlite3_busy_handler()
 // ---- clean_note.c: whether the files are unchanged since the last process closed them -----------
 
 void left_note(const struct sqlite_store *store);   // when the files are closed
+int64_t left_bytes(const struct sqlite_store *store);  // size of the database then; 0: unknown
 bool left_alone(const struct sqlite_store *store);  // no process has changed them since
