@@ -13,6 +13,7 @@ enum {
     NEEDS_MAX = 100000,   // of one task
     CLAUSES_MAX = 10000,  // of one condition, which is evaluated again for each of them
     RETRIES_MAX = 1000 - CLUSTER_LOSSES,
+    BODY_BYTES_MAX = 1 << 30,  // of one job
     LANE_FLAGS = ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER
 };
 
@@ -36,6 +37,7 @@ struct making {
     wire_text *frames;
     uint32_t lane_count, group_count, machine_count, body_count;
     uint32_t bodies_before;  // of the job that is extended
+    uint64_t body_bytes;     // with those
     bool has_kept;
     const char *fault;  // the first; null: none
     uint32_t fault_task;          // its number; 0: no particular task
@@ -125,6 +127,9 @@ static void bodies_add(struct making *making, const struct wire_submit *submit)
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
         making->bodies[at] = making->bodies_before + at + 1;
+        making->body_bytes += body.length;
+        if (making->body_bytes > BODY_BYTES_MAX)
+            fail(making, "the commands of a job may have at most 1 GiB");
     }
 }
 
@@ -384,6 +389,7 @@ void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
         return;
     }
     if (submit->job) making.bodies_before = cluster_body_count(cluster, grows);
+    if (submit->job) making.body_bytes = cluster_job_get(cluster, grows)->length;
     if (submit->job) making.spec.first = cluster_next_task(cluster, submit->job);
     enum rota_error error = making_make(&making, submit);
     if (error)

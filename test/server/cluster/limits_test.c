@@ -113,12 +113,31 @@ static void the_reason_of_a_handler_is_cut(void **state)
     free((char *)text.bytes);
 }
 
+// They are in memory, one after the other.
+static void the_commands_of_a_job_are_limited(void **state)
+{
+    (void)state;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 1, 0, WIRE_SUBMIT_OPEN);
+    grows_to = accepted();
+    struct cluster_job *job = cluster_job_get(&peers.cluster, (rota_job_id){grows_to});
+    uint32_t length = job->length;
+    job->length = 1 << 30;
+    submits(8, 1, 0, WIRE_SUBMIT_OPEN);
+    assert_int_equal(accepted(), 0);
+    job->length = length;
+    submits(9, 1, 0, WIRE_SUBMIT_OPEN);
+    assert_int_equal(accepted(), grows_to);
+    grows_to = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_long_address_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_ends_only_its_connection, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(the_commands_of_a_job_are_limited, begin, end),
         cmocka_unit_test_setup_teardown(the_reason_of_a_worker_is_cut, begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(the_reason_of_a_handler_is_cut, begin_on_disk,
                                         end_on_disk),
