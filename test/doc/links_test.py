@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""links_test - links of the documents lead somewhere, and their lists are those of the sources.
+"""links_test - links in the documents have targets, and lists in them match the sources.
 
 Links to files and headings; tests that doc/ names; options of rota run; the rooms of
 ARCHITECTURE.md, which are those of tool/layers; the README.md of each room and its files.

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from asked import ROTA, Asked
+from query_folder import ROTA, QueryFolder
 from end import Tap
 
 say = Tap.say
@@ -250,7 +250,7 @@ def strange_names(folder):
 
 
 def over():
-    with Asked(NIGHT) as folder:
+    with QueryFolder(NIGHT) as folder:
         done = folder.rota("run", "-k", "night.yaml")
         say(done.returncode == 1, "the run has failed", done.stdout + done.stderr)
         before = files(folder)
@@ -314,7 +314,7 @@ tasks:
 
 
 def at_work():
-    with Asked(GATE, "gate.yaml") as folder:
+    with QueryFolder(GATE, "gate.yaml") as folder:
         folder.fifo("fifo"), folder.fifo("fifo2")
         run = folder.beside("run", "-k", "-j", "6", "gate.yaml")
         ready = folder.until(lambda: [folder.status(name) for name in
@@ -369,7 +369,7 @@ def told(folder):
 
 
 def killed():
-    with Asked(GATE, "gate.yaml") as folder:
+    with QueryFolder(GATE, "gate.yaml") as folder:
         folder.fifo("fifo"), folder.fifo("fifo2")
         run = folder.beside("run", "-k", "-j", "6", "gate.yaml", start_new_session=True)
         say(folder.until(lambda: folder.status("gate") == "RUNNING"), "a run that will be killed")
@@ -387,7 +387,7 @@ def many():
     lines = [json.dumps({"name": f"task-{i:04}", "run": ["true"],
                          **({"needs": [f"task-{i // 2:04}"]} if i > 1 else {})})
              for i in range(2000)]
-    with Asked("\n".join(lines) + "\n", "many.jsonl") as folder:
+    with QueryFolder("\n".join(lines) + "\n", "many.jsonl") as folder:
         done = folder.rota("run", "-q", "many.jsonl")
         say(done.returncode == 0, "2,000 tasks have run", done.stdout + done.stderr)
         say(len(folder.json("ps", "-a", "--json")) == 2000, "ps -a lists all of them")

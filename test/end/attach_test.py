@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""attach_test - rota submit --attach: a job of a server, shown as rota run shows its own."""
+"""attach_test - rota submit --attach shows a job of a server like rota run shows its own."""
 import json
 import os
 import re

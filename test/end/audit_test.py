@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""audit_test - `rota server --audit FILE`: the requests of each peer, and refused peers."""
+"""audit_test - rota server --audit FILE: the requests of each client, and refused connections."""
 import json
 import os
 import signal

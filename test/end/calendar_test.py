@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""calendar_test - calendars over days of virtual time: what was staged, and what was stored."""
+"""calendar_test - calendars over days of virtual time: staged tasks, and their rows in the
+database."""
 from end import Base, Tap, callable_text as task
 
 say = Tap.say

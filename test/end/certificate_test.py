@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""certificate_test - connections with certificates that openssl has made, good and bad ones."""
+"""certificate_test - connections with valid and invalid certificates that openssl has made."""
 import os
 import re
 import signal

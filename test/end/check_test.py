@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_test - rota check and rota graph on real files: what is fine, what is refused, and how."""
+"""check_test - rota check and rota graph on real files: accepted files, refused files, and
+messages."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-// client_probe.c - does with rota_client.h what each line of its standard input says, for a test.
+// client_probe.c - calls rota_client.h as each line of standard input says, for client tests.
 //
 // Answers each line by one of its own: the code, then the result or the reason.
 #include <rota_client.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cluster_data_test - files that go with a job to workers elsewhere, and what comes back."""
+"""cluster_data_test - files that a job sends to workers, and results that come back."""
 import json
 import os
 import shutil

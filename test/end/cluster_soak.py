@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""cluster_soak - a server and workers are killed at random, under load, for as long as it takes.
+"""cluster_soak - kills a server and workers at random, under load.
 
     cluster_soak.py [--servers N] [--workers N] [--seed S]
 
-Every job ends; what was accepted is there; no task succeeds twice; no two commands of one group run
-at a time (each holds a lock that the others would find taken); nothing runs at the end.
+Every job ends; accepted jobs are not lost; no task succeeds twice; no two commands of one group run
+at the same time (each holds a lock that the others would find taken); no command is left at the
+end.
 """
 import argparse
 import sqlite3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cluster_test - a server and workers as real processes: jobs, faults, and what is left of them."""
+"""cluster_test - a server and workers as real processes: jobs, faults, and leftover processes."""
 import os
 import re
 import signal

@@ -1,4 +1,4 @@
-"""contents - a cluster over TCP with keys, and liars about what objects consist of."""
+"""contents - a cluster over TCP with keys, and peers that send wrong contents of objects."""
 import hashlib
 import json
 import os

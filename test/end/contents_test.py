@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""contents_test - forged contents: every receiver refuses them, and the job ends right.
+"""contents_test - forged contents: every receiver refuses them, and the job still ends correctly.
 
-    contents_test.py --rounds 100 --seed N     many more, and the same again
+    contents_test.py --rounds 100 --seed N     many more rounds, with this seed
 """
 import argparse
 import hashlib

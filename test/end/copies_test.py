@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""copies_test - copies of objects that the server and a worker do not agree about."""
+"""copies_test - copies of objects about which the server and a worker disagree."""
 import os
 
-from apart import Apart
+from cut_cluster import CutCluster
 from end import Tap
 from proxy import Proxy, Way
 from story import Story, tells
@@ -15,7 +15,7 @@ def held(story, worker):
 
 def a_drop_is_lost():
     """The worker is cut off, without knowing it, when it is told to drop a copy."""
-    with Apart(lease=60) as story:
+    with CutCluster(lease=60) as story:
         story.join()
         job = story.begin({"make": {"run": "seq 100 > o", "out": ["o"], "machine": "w0"},
                            "use": {"run": f"cat o; {story.waits_for('go')}", "in": ["o"],
@@ -38,7 +38,7 @@ def a_drop_is_lost():
 
 def of_a_job_that_is_gone():
     """While a worker is away the job is closed; a new server does not even know of it."""
-    with Apart(lease=60) as story:
+    with CutCluster(lease=60) as story:
         job = story.begin({"make": {"run": "seq 100 > o", "out": ["o"], "keep": True}})
         story.until(lambda: story.status("make") == "SUCCESS", "it is made")
         for ways in story.way.ways.values():

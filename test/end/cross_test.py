@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cross_test - scenarios that cross the documents (X) on real machines: lanes, losses, restarts.
+"""cross_test - scenarios that combine features, with real processes: lanes, losses, restarts (X).
 
 doc/testing.md says where each scenario is tested.
 """

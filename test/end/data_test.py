@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""data_test - rota run: what tasks hand to each other, what is kept, and what is not made again."""
+"""data_test - rota run: files between tasks, kept outputs, and results that are reused."""
 import glob
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""database_test - rota play --db with files that are wrong, disks that fail, and plays that differ.
+"""database_test - rota play --db with invalid files, failing disks, and plays that do not match.
 
-Each is refused with its reason, with status 2 (or 70 when the disk fails), and nothing changes.
+Each is refused with a reason and status 2 (or 70 if the disk fails), and no file changes.
 """
 import hashlib
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""define_test - rota define and SQL that writes: all of a file or nothing, and why."""
+"""define_test - rota define and SQL that writes: a file is applied completely, or refused with a
+reason."""
 import os
 import signal
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""drain_test - a server that is told to end: what has come is answered; and limits of a server."""
+"""drain_test - a server that is told to end answers its requests first; and limits of a server."""
 import json
 import signal
 import subprocess

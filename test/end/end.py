@@ -1,4 +1,4 @@
-"""end - the real program on real files: what the scripts beside this one share."""
+"""end - helpers for tests that run the real program on real files."""
 import json
 import os
 import shutil

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""engine_test - a batch system ends a worker or a run: that is not the failure of its commands.
+"""engine_test - a batch system that ends a worker or a run does not make its commands fail.
 
 Slurm (time limit, requeue, preemption) and systemd (stop) send SIGTERM to all processes of a job,
-in any order, and batch systems warn with other signals before. Here a script does what they do.
+in any order, and batch systems send other signals as a warning before. Here a script does the same.
 """
 import os
 import signal

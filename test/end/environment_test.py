@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""environment_test - which variables of a worker its commands get."""
+"""environment_test - the environment variables that a worker passes to its commands."""
 import json
 import os
 import subprocess

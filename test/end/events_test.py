@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""events_test - rota events: nothing is missed and nothing comes twice, over restarts too."""
+"""events_test - rota events: no event is missed or repeated, even over restarts."""
 import json
 import signal
 import sqlite3

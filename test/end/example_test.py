@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""example_test - the examples do what they say, and a second run has nothing left to do."""
+"""example_test - the examples work as described, and a second run has nothing to do."""
 import json
 import os
 import shutil

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""flood_soak - all floods at once, beside 8 honest clients and 3 workers.
+"""flood_soak - all kinds of floods at the same time, with 8 honest clients and 3 workers.
 
     flood_soak.py [--seconds N] [--seed S]
 
 One key floods the server with reads of its own upload, slow uploads, messages and submissions that
 never end, and queries whose answers it does not read; a worker names objects without an end;
-strangers connect. The honest clients submit, put, get and ask with another key. All that they ask
-for must succeed, 99 of 100 requests of each kind in less than 1 s, and the server must need less
-than 300 MB.
+strangers connect. The honest clients submit, put, get and query with another key. All their
+requests must succeed, 99 of 100 requests of each kind in less than 1 s, and the server must need
+less than 300 MB.
 """
 import argparse
 import collections

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""flood_test - strangers and keys that flood a server, beside others that want to work."""
+"""flood_test - peers without a key, and keys, that flood a server; other clients can still work."""
 import concurrent.futures
 import os
 import socket

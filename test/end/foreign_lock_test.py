@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """foreign_lock_test - another program locks a database in use.
 
-A server or a run waits for it for some seconds, says so, and loses nothing. If that takes too long
-it stops with status 70 and a sentence, and what it has acknowledged is there.
+A server or a run waits for the lock for some seconds, says so, and loses nothing. If that takes too
+long, it stops with status 70 and a message, and everything it acknowledged is in the database.
 """
 import os
 import shutil

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""foreign_reader_test - other tools read a database in use, then its server or run is killed.
+"""foreign_reader_test - other tools read a database in use; then its server or run is killed.
 
     foreign_reader_test.py [--rounds N]
 
-A tool that opens a database for writing and closes it as the last one folds the log into it and
-deletes the log. The locks of the process that uses the database must keep it from doing so: for a
-new and an old database, for a server and a run. Nothing that was acknowledged may be missing.
+A tool that opens a database for writing and is the last one to close it makes a checkpoint and
+deletes the log. The locks of the process that uses the database must prevent that: for a new and an
+old database, for a server and a run. No acknowledged record may be missing.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""handler_test - fetch, deliver and fail: anything can be a worker."""
+"""handler_test - rota fetch, deliver and fail: any program can be an external worker."""
 import json
 import os
 import signal

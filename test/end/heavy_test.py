@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""heavy_test - rota run with much of everything: tasks, output, and not enough disk.
+"""heavy_test - rota run with many tasks, much output, and too little disk space.
 
-    heavy_test.py [--all]        with ten times the output, and of the tasks
+    heavy_test.py [--all]        with ten times the output, and the tasks
 """
 import argparse
 import json

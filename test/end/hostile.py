@@ -1,4 +1,4 @@
-"""hostile - sends any bytes to a server, over its Unix socket, and reads the answers."""
+"""hostile - sends any bytes to a server over its Unix socket, and reads the answers."""
 import socket
 import struct
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""hostile_test - a real server whose peers send invalid messages refuses them, and keeps running.
+"""hostile_test - a real server refuses invalid messages of its peers, and keeps running.
 
-The rows of bad input of doc/testing.md: hello, client frame, client request, graph, upload,
-worker frame, registration.
+The rows of bad input in doc/testing.md: hello, client frame, client request, graph, upload, worker
+frame, registration.
 """
 import hashlib
 import itertools

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""identity_test - a worker is its name, its folder and its key: twins, copies and other keys."""
+"""identity_test - a worker is identified by name, folder and key: duplicates, copies, other keys.
+"""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""inputs_test - inputs that can never be fetched: attempts have an end, and the reason is told."""
+"""inputs_test - inputs that can never be fetched: attempts are limited, and the reason is shown."""
 from cluster import KeyedCluster
 from end import Tap
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""inventory_test - the sockets, files and keys of a server and its workers."""
+"""inventory_test - the sockets, file modes and secrets of a server and its workers."""
 import os
 import stat
 import subprocess

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""json_test - every command that writes JSON writes JSON: each line, or the file, is parsed."""
+"""json_test - every command with JSON output writes valid JSON: each line, or the file, is parsed.
+"""
 import json
 import os
 import shutil

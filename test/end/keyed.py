@@ -1,4 +1,4 @@
-"""keyed - sends any bytes to a server at its port, with a key, and reads the answers."""
+"""keyed - sends any bytes to a server at its TCP port, with a key, and reads the answers."""
 import ctypes
 import ctypes.util
 import socket

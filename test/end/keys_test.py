@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""keys_test - rota keys on real files: modes, what is refused, and that no secret is ever shown."""
+"""keys_test - rota keys on real files: modes, refused files, and no secret is ever shown."""
 import json
 import os
 import re

@@ -1,7 +1,7 @@
 """kill - runs a program, kills it at a chosen system call, and checks the files it left.
 
-The program may be any command line that works on a database file and, run again, resumes
-where it was killed. `{database}` in its words stands for the file.
+The program may be any command line that works on a database file and resumes when it is run again.
+`{database}` in its words is replaced by the file.
 """
 import collections
 import os

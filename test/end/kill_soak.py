@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""kill_soak - random kills of the program under load, one after the other on the same database.
+"""kill_soak - kills the program at random under load, again and again on the same database.
 
     kill_soak.py [--kills 2000] [--seed N] [--tasks 3000]
 
-Each round writes a large play, runs it once undisturbed, and then in many lives, each killed at
-a random system call, until it comes to its end. After every kill: all that was ever acknowledged
-is on record and rota verify finds nothing. At the end the tables are those of the undisturbed run.
+Each round writes a large play and runs it once undisturbed. Then it runs the play again and kills
+it at random system calls, until it ends. After every kill all acknowledged changes are in the
+database, and rota verify finds nothing. At the end the tables are those of the undisturbed run.
 """
 import argparse
 import concurrent.futures

@@ -3,9 +3,9 @@
 
     kill_test.py [--all] [--points N]        without --all some hundred points are tried
 
-After each kill: what was acknowledged is on record, rota verify finds nothing, the play
-resumes and meets all its expectations, the tables are those of an undisturbed run, and no
-attempt is in the history twice.
+After each kill the acknowledged changes are in the database, rota verify finds nothing, the play
+resumes and meets all its expectations, the tables are those of an undisturbed run, and no attempt
+is in the history twice.
 """
 import argparse
 import concurrent.futures

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """late_result_test - results that no task waits for any more, or never did (BS-12, BS-13).
 
-A worker is cut off while it makes something with a content key. It is given up, and comes back with
-its result: that is as good as any.
+A worker is cut off while it runs a task with a content key, and is lost. When it comes back with
+its result, that result counts like any other.
 """
 import os
 
-from apart import Apart
+from cut_cluster import CutCluster
 from cluster import processes_with
 from end import Tap
 from story import Story, tells
 
 
-class Late(Apart):
+class Late(CutCluster):
     """Worker w0 makes something while it is away."""
 
     def given_up(self, **more):

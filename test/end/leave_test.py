@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""leave_test - a worker that ends by itself has left when its process is gone, over TLS too.
+"""leave_test - a worker that ends by itself has left the cluster when its process ends, over TLS
+too.
 
-And a server that was started by nohup reads its keys again at HUP.
+And a server that was started with nohup reads its keys again at SIGHUP.
 """
 import signal
 import subprocess

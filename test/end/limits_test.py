@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""limits_test - rota run and what no one should do to it: options, output, ends, surroundings."""
+"""limits_test - rota run with extreme input: options, output, exit statuses, environment."""
 import contextlib
 import os
 import signal

@@ -1,6 +1,6 @@
 """load - writes a large play: graphs with failures, lanes, bundles, and workers that come and go.
 
-It knows what must be running at each point, because its workers have room for everything.
+It knows which tasks must be running at each point, because its workers have space for all of them.
 """
 import random
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """lost_files_test - a file of a database in use is deleted, replaced or overwritten.
 
-The server or the run notices it, acknowledges nothing more, saves what it has recorded, and stops
-with status 70 and a sentence. Files that others may read become the owner's when they are opened.
-Files with such modes that belong to another user are refused.
+The server or the run notices it, acknowledges nothing more, saves its records, and stops with
+status 70 and a message. Files that others may read are restricted to their owner when they are
+opened. Such files of another user are refused.
 """
 import json
 import os

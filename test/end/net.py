@@ -1,6 +1,6 @@
-"""net - machines that are network namespaces, on a switch of their own, and faults of their links.
+"""net - machines as network namespaces on a switch of their own, and faults of their links.
 
-Nothing of it is seen outside: the switch is in a namespace too. Commands share all files.
+Nothing of it is visible outside: the switch is in a namespace, too. Commands share all files.
 """
 import itertools
 import os

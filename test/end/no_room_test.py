@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""no_room_test - an attempt whose input finds no room on the disk is lost, not failed.
+"""no_room_test - an attempt whose input does not fit on the disk is lost, not failed.
 
-strace lets the calls fail that give a task its input. `rota run` and a server repeat the attempt,
-which uses up none of the retries; if there is never room, the task fails after five losses.
+strace makes the system calls fail that give a task its input. `rota run` and a server repeat the
+attempt without using a retry; if there is never space, the task fails after five losses.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""order_test - a server that tells a worker to do what it should not: that is refused."""
+"""order_test - a worker refuses invalid orders of a server."""
 import os
 
 from wire import WIRE

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""partition_soak - links of workers fail at random, under load, for as long as it takes.
+"""partition_soak - links of workers fail at random, under load.
 
     partition_soak.py [--faults N] [--seed S]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""partition_test - workers whose network fails: one way, both ways, wholly, or now and then.
+"""partition_test - workers whose network fails: one way, both ways, completely, or now and then.
 
-Each worker is a network namespace. Commands of a group hold a lock: one that finds it taken says
-so, and that must never happen, whatever the network does.
+Each worker is a network namespace. Commands of a group hold a lock: a command that finds it taken
+reports that, and that must never happen, with any fault of the network.
 """
 import os
 import time

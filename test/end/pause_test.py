@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pause_test - lanes, workers and jobs that rest, and workers that are drained."""
+"""pause_test - paused lanes, workers and jobs, and workers that are drained."""
 import json
 import signal
 import subprocess

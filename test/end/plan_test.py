@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""plan_test - a server plans ahead: what belongs together is made together, and less moves."""
+"""plan_test - a server plans ahead: tasks that share data run on one worker, and less data moves.
+"""
 import json
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""planner_test - when a server plans, and that it decides when all news are in (RS-19, RS-20).
+"""planner_test - when a server plans, and that it handles all messages before it decides (RS-19,
+20).
 
 `rota top` says how many plans there were, when the last one was made, and how long it took.
 """

@@ -1,9 +1,10 @@
-"""proxy - a proxy between two processes that injects the faults of a bad network.
+"""proxy - a proxy between two processes that delays, cuts and reorders their bytes like a bad
+network.
 
     with Proxy("/front.sock", "/back.sock") as proxy:
         proxy.rule = lambda number: {"up": Way(most=1), "down": Way(cut=100)}
 
-A rule is asked for each connection, by its number from 0; "up" is towards the back socket.
+The rule is called for each connection with its number from 0; "up" is towards the back socket.
 """
 import os
 import select

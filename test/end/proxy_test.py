@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""proxy_test - what clients, workers, servers and peers make of connections that misbehave."""
+"""proxy_test - clients, workers, servers and peers with connections that misbehave."""
 import os
 
 import seed

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pull_test - scenarios of document 5 (BS) on real machines: tasks run where their data is.
+"""pull_test - under pull, tasks run where their data is; scenarios BS with real processes.
 
 doc/testing.md says where each scenario is tested.
 """

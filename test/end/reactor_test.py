@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""reactor_test - scenarios of document 3 (RS) on real machines: who runs where, and what is lost.
+"""reactor_test - where the planner runs tasks, and what happens to losses; scenarios RS with real
+processes.
 
 doc/testing.md says where each scenario is tested.
 """

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""refusal_test - a request that the server refused stays refused, also if the server is killed
-before any client hears of it, and the reason for the refusal is gone meanwhile.
-"""
+"""refusal_test - a refused request stays refused, even if the server is killed before it answers
+and the reason no longer holds."""
 import itertools
 import time
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""replay_test - rota replay: the journal comes to what the rows of a database say, or says why."""
+"""replay_test - rota replay: the journal gives the rows of the database, or the difference is
+shown."""
 import glob
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report_test - the web page of a run: what is in it, and what a browser makes of it."""
+"""report_test - the web page of a run: its content, and how a browser shows it."""
 import html.parser
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import zlib
 
-from asked import Asked
+from query_folder import QueryFolder
 from end import Tap
 
 say = Tap.say
@@ -163,7 +163,7 @@ def unseen(folder, text):
 
 def many():
     lines = [json.dumps({"name": f"task-{i:04}", "run": ["true"]}) for i in range(2000)]
-    with Asked("\n".join(lines) + "\n", "many.jsonl") as folder:
+    with QueryFolder("\n".join(lines) + "\n", "many.jsonl") as folder:
         folder.rota("run", "-q", "many.jsonl")
         folder.rota("report", "-o", "many.html")
         said, console = browser(os.path.join(folder.path, "many.html"), "--dump-dom")
@@ -172,7 +172,7 @@ def many():
             "2,000 tasks: a page of the table, and all bars that can be seen", page.root)
 
 
-with Asked(JOB) as night:
+with QueryFolder(JOB) as night:
     night.rota("run", "-k", "night.yaml")
     done = night.rota("report", "-o", "report.html")
     whole = os.path.join(night.path, "report.html")

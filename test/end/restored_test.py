@@ -2,8 +2,8 @@
 """restored_test - a backup of a server takes the place of its database.
 
 A worker that knows more than the backup is refused until the server is started with --restored.
-From then on tokens are larger than all before, and nothing is given out before the leases of the
-lost server have expired.
+From then on tokens are larger than all before, and no task is assigned before the leases of the
+lost server expire.
 """
 import os
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""retries_test - which failures are followed by another attempt, and when; everywhere alike."""
+"""retries_test - which failures are retried, and when; the same for rota run and a server."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""revoke_test - with a key end the connections that it has opened, at the next HUP."""
+"""revoke_test - removing a key closes the connections that it has opened, at the next SIGHUP."""
 import json
 import subprocess
 import sys

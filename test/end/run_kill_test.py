@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""run_kill_test - rota run is killed with its whole process group at random moments, and run again.
+"""run_kill_test - kills rota run with its process group at random moments, and runs it again.
 
     run_kill_test.py [--kills N] [--seed S]
 
-Each task says in a file that it has begun and that it has ended; the database says that it has
-succeeded. Afterwards: every success is recorded once, nothing that was recorded ran again, no
-process is left, the result is the same, byte by byte.
+Each task writes to a file when it begins and when it ends; the database says that it has succeeded.
+Afterwards: every success is recorded once, no recorded task ran again, no process is left, and the
+result is the same, byte by byte.
 """
 import argparse
 import os

@@ -8,10 +8,10 @@ import tempfile
 import time
 
 from end import ROTA
-from marked import Marked
+from marked_processes import MarkedProcesses
 
 
-class Folder(Marked):
+class Folder(MarkedProcesses):
     """A folder with a job file; `rota run` in it."""
 
     def __init__(self, text=None, name="job.yaml"):

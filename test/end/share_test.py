@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""share_test - a worker offers the processors and the memory that it may use, not the machine's."""
+"""share_test - a worker offers the processors and memory that it may use, not those of the machine.
+"""
 import contextlib
 import json
 import os

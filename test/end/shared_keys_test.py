@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shared_keys_test - `cache: true` in a cluster: jobs that make the same make it once."""
+"""shared_keys_test - `cache: true` in a cluster: jobs with equal tasks run them once."""
 import os
 
 from cluster import processes_with

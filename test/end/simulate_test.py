@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""simulate_test - rota simulate: schedules replayed as a naive simulator does, and what it says.
+"""simulate_test - rota simulate: compares schedules with a naive simulator, and checks its output.
 
     simulate_test.py [--all]    --all: every schedule in ../shared/data, too
 """

@@ -1,4 +1,4 @@
-"""slurm - a real Slurm with one node, all of it in a folder of its own. Only root can start it.
+"""slurm - starts a real Slurm with one node, all of it in a folder of its own. Needs root.
 
 munged, slurmctld and slurmd run in the foreground as children of this process.
 """

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""slurm_test - real workers under a real Slurm: their names, their shares, and how Slurm ends them.
+"""slurm_test - real workers under a real Slurm: names, processors and memory, and how Slurm ends
+them.
 
-All cases run at once on one server. Each has a machine of its own, so that its task runs first
-under Slurm and then on another worker. The first attempt waits; the others fail. With one retry
-that makes three attempts if Slurm's end does not count, and two if it does. Each attempt writes a
-line into a log and holds the lock of its group: both are checked beside what the server says.
+All cases run at the same time on one server. Each has a machine of its own, so that its task runs
+first under Slurm and then on another worker. The first attempt waits; the others fail. With one
+retry that makes three attempts if Slurm's end does not count, and two if it does. Each attempt
+writes a line into a log and holds the lock of its group: the test checks both, and the server's
+answers.
 """
 import os
 import re

@@ -1,4 +1,4 @@
-"""soaks - what the soaks of groups share: options, a load of jobs with groups, and the end."""
+"""soaks - helpers of the soaks: options, a load of jobs with groups, and the final checks."""
 import argparse
 import time
 

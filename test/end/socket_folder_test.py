@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""socket_folder_test - the default folder of the server's socket, when another user has made it."""
+"""socket_folder_test - the default folder of the server's socket, if another user has created it.
+"""
 import os
 import subprocess
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ssh_test - rota worker --ssh: workers elsewhere, over a pretended ssh and over a real one."""
+"""ssh_test - rota worker --ssh: workers on other machines, over a fake ssh and over a real one."""
 import os
 import shutil
 import signal

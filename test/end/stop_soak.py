@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""stop_soak - agents and the processes that run their commands are stopped at random, under load.
+"""stop_soak - stops agents and the processes that run their commands at random, under load.
 
     stop_soak.py [--rounds N] [--seed S]
 
-Each round sends STOP to a process of a worker that runs commands, or to both of its processes, and
-CONT after one to three leases; a round counts when they really have stopped. In between workers get
-TSTP, which must not stop them. A worker that has ended is started again. No two commands of one
-group run at a time (each holds a lock that the others would find taken, see groups.py), and every
-job ends.
+Each round sends SIGSTOP to a process of a worker that runs commands, or to both of its processes,
+and SIGCONT after one to three leases; a round counts if they really stopped. In between workers get
+SIGTSTP, which must not stop them. A worker that has ended is started again. No two commands of one
+group run at the same time (each holds a lock that the others would find taken, see groups.py), and
+every job ends.
 """
 import collections
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stop_test - exclusive commands of a worker that is stopped end before others may start."""
+"""stop_test - exclusive commands of a stopped worker end before other workers may start them."""
 import concurrent.futures
 import ctypes
 import os

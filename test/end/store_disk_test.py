@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""store_disk_test - uploads when the disk of the server has no room for them."""
+"""store_disk_test - uploads when the disk of the server is full."""
 import ctypes
 import hashlib
 import os

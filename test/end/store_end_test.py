@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""store_end_test - a server that is ended while clients upload ends cleanly."""
+"""store_end_test - a server that is told to end while clients upload ends cleanly."""
 import fcntl
 import hashlib
 import signal

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""store_keys_test - HUP: the object store uses the keys that are read again, and no others."""
+"""store_keys_test - SIGHUP: the object store uses the keys that are read again, and no others."""
 import hashlib
 import json
 import signal

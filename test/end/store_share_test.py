@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""store_share_test - the server's object store under keys that take all they can get.
+"""store_share_test - the server's object store and clients that take all they can get.
 
     store_share_test.py --uploads 200 --size 8388608     more honest uploads at once, of 8 MiB
 """

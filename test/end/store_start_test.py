@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""store_start_test - a server that has just started knows all that its object store holds."""
+"""store_start_test - a server that has just started knows the contents of its object store."""
 import hashlib
 import os
 import socket

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""stories_test - the five stories of document 5 with a real server and real workers.
+"""stories_test - five long scenarios of builds under pull, with a real server and workers (BS-22).
 
-A build is a job under `pull`, what it makes is an object, and a result that was made is not made
+A build is a job under `pull`, its output is an object, and an existing result is not produced
 again. No process may be left, and everything ends within seconds.
 """
 from cluster import processes_with

@@ -1,4 +1,4 @@
-"""story - a cluster of which a test asks what ran where; for the scenarios of the contract."""
+"""story - a cluster that a test queries for what ran where; for the scenarios of doc/testing.md."""
 import json
 
 from cluster import Cluster

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stream_again_test - a reader's second attempt gets all of its stream: the writer runs again."""
+"""stream_again_test - a reader's second attempt gets its complete stream: the writer runs again."""
 import json
 import os
 import subprocess

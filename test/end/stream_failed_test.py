@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""stream_failed_test - a writer that fails fails the readers of its stream, and all run again."""
+"""stream_failed_test - a writer that fails makes the readers of its stream fail, and all run again.
+"""
 import json
 import os
 import subprocess

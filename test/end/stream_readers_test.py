@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stream_readers_test - RS-24: a stream that several commands read, here and on other workers."""
+"""stream_readers_test - a stream with several readers, on one worker and on several (RS-24)."""
 import json
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""streams - tasks that write and read a stream, for tests in which the first attempt goes wrong."""
+"""streams - tasks that write and read a stream, for tests in which the first attempt fails."""
 
 STREAM = [{"name": "s", "kind": "stream"}]
 LINES = 30000  # 170 kB: more than a pipe takes

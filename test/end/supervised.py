@@ -1,4 +1,4 @@
-"""supervised - a supervisor as systemd is one: a socket to be notified at, sockets handed over."""
+"""supervised - a supervisor like systemd: a notification socket, and sockets that are passed on."""
 import os
 import select
 import signal

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""terminal_test - which processes of rota can use the terminal that it was started at."""
+"""terminal_test - which processes of rota can use the terminal that rota was started in."""
 import fcntl
 import os
 import pty

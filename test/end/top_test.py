@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""top_test - rota top: one picture as text and as JSON, and many on a real terminal."""
+"""top_test - rota top: one screen as text and as JSON, and many on a real terminal."""
 import json
 import os
 import pwd

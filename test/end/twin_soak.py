@@ -6,8 +6,8 @@
 Each round does one thing to one of three workers: another worker is started with its name, with its
 name and another key, or in a copy of its folder; a stranger greets with its name and joins without
 tasks; it is killed and started again, or stopped for one to three leases, while others want its
-name. No two commands of one group run at a time (each holds a lock that the others would find
-taken, see groups.py), every job ends, and a worker that was left alone keeps its name.
+name. No two commands of one group run at the same time (each holds a lock that the others would
+find taken, see groups.py), every job ends, and a worker that was left alone keeps its name.
 """
 import collections
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""upgrade_test - programs of protocol 1 meet this version."""
+"""upgrade_test - programs that use protocol 1 work with this version."""
 import socket
 import struct
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""upload_cut_test - an upload that is cut resumes, however long it takes, while it makes progress.
+"""upload_cut_test - an interrupted upload resumes, for any time, while it makes progress.
 
-A client waits for a server for 60 s, and so does this test: nothing else is a question of time.
+A client waits for a server for 60 s, and so does this test: nothing else depends on time.
 """
 import os
 import subprocess

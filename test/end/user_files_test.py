@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """user_files_test - a worker with --user does not use root's rights on files for a client.
 
-The messages are made by hand: a client need not use rota submit, and a server may be an older one.
+The test makes the messages itself: a client need not use rota submit, and a server may be older.
 """
 import os
 

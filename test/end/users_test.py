@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""users_test - server and worker as different users: what a task can reach of the server's."""
+"""users_test - server and worker as different users: which files of the server a task can reach."""
 import json
 import os
 import shutil

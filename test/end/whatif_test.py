@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""whatif_test - rota simulate with what the published rules leave out: speed, memory, latency,
-copies as sources, streams, disks, lost packets, and faults."""
+"""whatif_test - rota simulate beyond the published rules: speed, memory, latency, copies as
+sources, streams, disks, lost packets, and faults."""
 import json
 import os
 import shutil

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""worker_fault_test - `rota worker` when its server is away, late or mad, and when it must end."""
+"""worker_fault_test - `rota worker` when its server is away, slow or broken, and when it must end.
+"""
 import errno
 import fcntl
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""worker_test - `rota worker` runs and reports what a server gives it."""
+"""worker_test - `rota worker` runs and reports the tasks that a server sends."""
 import os
 import time
 

@@ -1,4 +1,4 @@
-"""workers - a server that does what a test says, and the real `rota worker` that talks to it."""
+"""workers - a server that a test controls, and the real `rota worker` that talks to it."""
 import os
 import shutil
 import signal
@@ -9,7 +9,7 @@ import threading
 import time
 
 from end import ROTA, Tap
-from marked import Marked
+from marked_processes import MarkedProcesses
 from wire import VERSION, WIRE, Bad, Link
 
 SECOND = 1000000
@@ -134,7 +134,7 @@ class Peer:
         self.link.close()
 
 
-class Cluster(Marked):
+class Cluster(MarkedProcesses):
     """A folder with the socket of a server and the folder of a worker."""
 
     def __init__(self):

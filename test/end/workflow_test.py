@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""workflow_test - document 4 through the real program: tables, conditions, bundles, by hand."""
+"""workflow_test - workflows through the real program: tables, conditions, bundles, manual actions
+(WS)."""
 from end import Base, Tap, callable_text as task
 
 say = Tap.say

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """seeds_test - random tests take a fresh seed, and tool/test says which one failed.
 
-A small tree of its own, with a test that fails by its seed, is run by a copy of tool/test."""
+A copy of tool/test runs a small tree of its own, with a test that fails depending on its seed.
+"""
 import glob
 import os
 import re

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""soak_test - every step of `make soak` can start, and a step that fails is not overlooked.
+"""soak_test - every step of `make soak` can start, and a failing step is reported.
 
-A small tree of its own, with steps that end by their seed, is run by a copy of tool/soak."""
+A copy of tool/soak runs a small tree of its own, with steps that fail depending on their seed.
+"""
 import os
 import shlex
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""command_test - rota sql, jobs, history and verify: what they print, and their exit status."""
+"""command_test - rota sql, jobs, history and verify: output and exit status."""
 import json
 import os
 import subprocess

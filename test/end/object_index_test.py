@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""places_test - one index of what lies where, for both policies; and it forgets (RS-4, 5, 21, BS-2,
-9, 17, 19, X-6, 10, 12).
+"""object_index_test - one index of copies for both policies, which forgets lost copies.
 
-doc/testing.md says where each scenario is tested.
+Scenarios RS-4, 5, 21, BS-2, 9, 17, 19 and X-6, 10, 12; doc/testing.md says where each is tested.
 """
 import os
 import shutil

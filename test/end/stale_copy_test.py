@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""phantom_test - no copy goes because of another one that is gone, unseen."""
+"""stale_copy_test - a copy is not dropped because of another copy that was lost unnoticed."""
 import os
 
 from end import Tap

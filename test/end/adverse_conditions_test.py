@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""surroundings_test - a server and a worker that inherit oddities, hear signals, and lack things.
+"""adverse_conditions_test - a server and a worker with odd inherited state, signals and lack of
+resources.
 
-The rows of bad input of doc/testing.md: inherited state, signals, resource exhaustion.
+The rows "inherited state", "signals" and "exhausted resources" of the table in doc/testing.md.
 """
 import os
 import shutil

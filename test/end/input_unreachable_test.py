@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""away_test - a task whose input is on a disconnected worker waits for that worker.
+"""input_unreachable_test - a task waits for a disconnected worker that holds its input.
 
 The reader cannot fetch its input while the only worker that holds it has no connection. Its
-attempts do not count until that worker is back, or its lease has expired and the input is made
+attempts do not count until that worker is back, or its lease expires and the input is produced
 again.
 """
-from apart import Apart
+from cut_cluster import CutCluster
 from end import Tap
 from story import tells
 
@@ -35,7 +35,7 @@ def fails_often(story):
 
 
 def the_holder_comes_back():
-    with Apart(lease=120) as story:
+    with CutCluster(lease=120) as story:
         job = made_and_cut(story, make={"machine": "w0"})
         story.join()
         fails_often(story)
@@ -50,7 +50,7 @@ def the_holder_comes_back():
 
 def the_server_starts_again():
     """The holder comes back later than the reader."""
-    with Apart(lease=120) as story:
+    with CutCluster(lease=120) as story:
         job = made_and_cut(story, make={"machine": "w0"})
         story.join()
         story.until(lambda: losses(story), "it could not be fetched")
@@ -64,7 +64,7 @@ def the_server_starts_again():
 
 
 def the_holder_stays_away():
-    with Apart(lease=16) as story:
+    with CutCluster(lease=16) as story:
         job = made_and_cut(story)
         story.join()
         done = story.rota("wait", str(job))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""lot_test - under pull a worker picks at random among its queues that are not empty (BS-15).
+"""pull_queues_test - under pull a worker takes its next task from a random non-empty queue (BS-15).
 
-Three queues of one worker with one core are filled while it is paused, each with tasks that are in
-no other one: results it has, readers of what it has, and tasks for every worker. The history of
-the database has the order in which it then runs them.
+The test fills three queues of one worker with one core while the worker is paused, each with tasks
+that are in no other queue: results it has, readers of objects it has, and tasks for any worker. The
+history of the database has the order in which it runs them.
 """
 from math import comb
 

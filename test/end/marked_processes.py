@@ -1,9 +1,9 @@
-"""marked - processes that are known by a mark in their environment."""
+"""marked_processes - finds the processes of a test by a mark in their environment."""
 import os
 import time
 
 
-class Marked:
+class MarkedProcesses:
     """Has a path; its processes and all they start have MARK=path."""
 
     path = ""

@@ -1,4 +1,4 @@
-"""asked - a folder with a job file that the real program runs, for scripts that ask about it."""
+"""query_folder - a folder with a job file, for tests that run it and query its database."""
 import json
 import os
 import pty
@@ -11,7 +11,7 @@ from runs import Folder
 ROTA = os.path.abspath(os.path.join(BUILD, "rota"))
 
 
-class Asked(Folder):
+class QueryFolder(Folder):
     """The commands that ask, in the folder of a run."""
 
     def __init__(self, text, name="night.yaml"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""again_test - what of a job file runs again after a change: bundles, conditions, lanes, --only."""
+"""rerun_test - which tasks of a changed job file run again: bundles, conditions, lanes, --only."""
 from end import Tap
 from runs import Folder
 

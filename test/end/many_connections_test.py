@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""crowd_test - many idle connections and clients that do not read: jobs still run."""
+"""many_connections_test - many idle connections and clients that do not read: jobs still run."""
 import concurrent.futures
 import os
 import resource

@@ -1,10 +1,10 @@
-"""apart - a cluster with a worker that can be cut off from the server."""
+"""cut_cluster - a cluster with a worker whose connection to the server can be cut."""
 from cluster import Process
 from proxy import Proxy, Way
 from story import Story
 
 
-class Apart(Story):
+class CutCluster(Story):
     """The way to worker w0 can be cut."""
 
     def __enter__(self):

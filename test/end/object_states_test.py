@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""keeping_test - the end of tasks and objects, as users see it (RS-9 to 13, 23).
+"""object_states_test - the states of tasks and objects as clients see them; keep, read and release.
 
-doc/testing.md says where each scenario is tested.
+Scenarios RS-9 to 13 and 23; doc/testing.md says where each is tested.
 """
 import json
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""told_test - the messages of a run, and of commands that query it, on which a user has to act."""
+"""run_messages_test - messages of rota run and of queries that tell a user what to do."""
 import os
 import shlex
 import subprocess
 
-from asked import ROTA, Asked
+from query_folder import ROTA, QueryFolder
 from end import Tap
 from runs import Folder
 
@@ -59,7 +59,7 @@ tasks:
   worse: exit 1
   end: until test -e go; do sleep 0.02; done
 """
-with Asked(AGAIN) as folder:
+with QueryFolder(AGAIN) as folder:
     run = folder.beside("run", "-k", "-j3", "night.yaml")
     folder.until(lambda: folder.status("mended") == folder.status("worse") == "FAILED")
     folder.write("ok", "")
@@ -73,7 +73,7 @@ with Asked(AGAIN) as folder:
     say("    failed: worse    (" in said and said.count("    failed: ") == 1,
         "a task that was retried by hand is shown as it ended", said)
 
-with Asked("tasks: {a: 'seq 100000'}") as folder:
+with QueryFolder("tasks: {a: 'seq 100000'}") as folder:
     folder.rota("run", "-q", "night.yaml")
     for words in ("ps -a", "ps --json -a", "logs a", "report --json", "check night.yaml", "help",
                   "run --fresh night.yaml"):
@@ -92,7 +92,7 @@ for variable, value, status, colour in (("TERM", "xterm", True, True),
                                         ("NO_COLOR", "1", True, False),
                                         ("TERM", "dumb", False, False)):
     os.environ[variable] = value
-    with Asked("tasks: {good: sleep 0.3, bad: exit 1}") as folder:
+    with QueryFolder("tasks: {good: sleep 0.3, bad: exit 1}") as folder:
         said = folder.on_terminal("run", "-k", "-v", "night.yaml")
         say(("\r\033[K" in said) == status and ("\033[3" in said) == colour
             and "FAILED" in said and "good" in said,
@@ -132,7 +132,7 @@ tasks:
   never: {run: "true", when: done(one) & fa(two), lane: line}
   after: {run: "true", lane: line}
 """
-with Asked(DEAD) as folder:
+with QueryFolder(DEAD) as folder:
     done = folder.rota("run", "night.yaml")
     say(done.returncode == 5 and "    cannot run: after    (never is ahead of it in its lane"
         " and cannot run)\n" in done.stdout, "a task after one that never runs is reported",
@@ -153,7 +153,7 @@ tasks:
   second: "true"
   third: {run: "true", when: done(first) & su(second)}
 """
-with Asked(ROOM) as folder:
+with QueryFolder(ROOM) as folder:
     folder.beside("run", "-j1", "night.yaml")
     folder.wait_for("began")
     answer = "second waits for room on local after first; first runs since "

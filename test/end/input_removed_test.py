@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""lacking_test - a run gives up a task whose input is gone from the cache each time.
+"""input_removed_test - rota run fails a task whose input is removed from the cache before each
+attempt.
 
-During the run, the input is removed from the cache as soon as it is there. The first attempt
-of the reader waits for a second task, later ones for their backoff.
+During the run, the test removes the input from the cache as soon as it exists. The first attempt of
+the reader waits for a second task, later ones for their backoff.
 """
 import json
 import os

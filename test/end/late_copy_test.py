@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""late_news_test - a task waits for a place, and then a worker has what it waits for (BS-7, BS-8).
+"""late_copy_test - a result or a copy of an input that appears while a task waits counts (BS-7,
+BS-8).
 
-Under pull it does not matter which comes first, the task or the news.
+Under pull the order does not matter: the task may be submitted before or after the report.
 """
 import re
 import signal
