@@ -1,4 +1,4 @@
-// seed.h - the seed of a random test: a fresh one in each run, unless one is asked for.
+// seed.h - the seed of a random test: a fresh one in each run, unless one is given.
 //
 // `--seed N` on the command line comes first, then $SEED, which tool/test and tool/soak set for
 // everything they run, then the clock. The seed is printed as a comment of TAP: so tool/test knows

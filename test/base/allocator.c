@@ -1,4 +1,4 @@
-// allocator.c - an allocator that counts, refuses when told to, and never gives clean memory.
+// allocator.c - an allocator for tests: counts, refuses on request, and returns dirty memory.
 #include "allocator.h"
 
 enum { GAP = 16, RUBBISH = 0xa5, FENCE = 0x5c };

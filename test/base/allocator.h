@@ -1,4 +1,4 @@
-// allocator.h - an allocator that counts, refuses when told to, and never gives clean memory.
+// allocator.h - an allocator for tests: counts, refuses on request, and returns dirty memory.
 #pragma once
 
 #include <setjmp.h>

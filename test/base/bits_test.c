@@ -1,4 +1,4 @@
-// bits_test.c - a set of numbers that gives out its smallest, across words and groups.
+// bits_test.c - a set of numbers that returns its smallest, across words and groups.
 #include "allocator.h"
 #include "seed.h"
 

@@ -1,4 +1,4 @@
-// heap_test.c - what is due first comes first, equals by number, and entries may move or go.
+// heap_test.c - the heap returns the earliest entry, equal ones by number; entries may be moved.
 #include "allocator.h"
 #include "seed.h"
 

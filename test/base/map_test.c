@@ -1,4 +1,4 @@
-// map_test.c - keys of any value find their number, through growth, collisions and removal.
+// map_test.c - the map finds the number of each key, through growth, collisions and removal.
 #include "allocator.h"
 #include "seed.h"
 

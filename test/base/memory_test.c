@@ -1,4 +1,4 @@
-// memory_test.c - tables grow when they must, and a refusal does not change them.
+// memory_test.c - tables grow when needed, and a refused allocation does not change them.
 #include "allocator.h"
 
 struct table {

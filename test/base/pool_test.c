@@ -1,4 +1,4 @@
-// pool_test.c - items have numbers from 1 on, are zero when taken, and free ones are taken again.
+// pool_test.c - items are numbered from 1, zeroed when taken, and reused when freed.
 #include "allocator.h"
 #include "seed.h"
 

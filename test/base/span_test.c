@@ -1,4 +1,4 @@
-// span_test.c - runs of numbers: first fit, neighbours join, and giving back needs no memory.
+// span_test.c - runs of numbers: first fit, adjacent runs join, and freeing needs no memory.
 #include "allocator.h"
 #include "seed.h"
 

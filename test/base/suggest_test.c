@@ -1,4 +1,4 @@
-// suggest_test.c - which word was meant.
+// suggest_test.c - suggests the word that a user probably meant.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

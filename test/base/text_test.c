@@ -1,4 +1,4 @@
-// text_test.c - text is added piece by piece; what there is no memory for is left out.
+// text_test.c - text is added piece by piece; without memory the rest is left out.
 #include "allocator.h"
 
 static void pieces_follow_each_other(void **state)

@@ -1,4 +1,4 @@
-// utf8_test.c - what is UTF-8 is read as its number, and nothing else is.
+// utf8_test.c - valid UTF-8 is decoded, and invalid UTF-8 is rejected.
 #include "allocator.h"
 
 // The shortest way to write the number, as the standard has it.

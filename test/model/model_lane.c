@@ -1,4 +1,4 @@
-// model_lane.c - lanes: admitted tasks, the next task, and tasks that run for others.
+// model_lane.c - lanes in the model: admission, order, and shared executions.
 #include "model.h"
 
 // ---- Lanes and offers -----------------------------------------------------------

@@ -1,4 +1,4 @@
-// model_submit.c - a submission is accepted or refused as one.
+// model_submit.c - a submission is accepted or refused as a whole.
 //
 // The model adds everything to its arrays first, checks whether the result is allowed, and restores
 // the old counts if it is not.

@@ -1,4 +1,4 @@
-// model_task.c - what happens to a task: its ends, and requests of clients and handlers.
+// model_task.c - the ends of a task, and requests of clients and handlers for it.
 #include "model.h"
 
 // ---- Moves --------------------------------------------------------------------

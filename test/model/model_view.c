@@ -1,4 +1,4 @@
-// model_view.c - the lists of the five documents, computed from the model.
+// model_view.c - the lists that clients can query, computed from the model.
 #include "model.h"
 
 static bool is_bundle(const struct model_task *task)

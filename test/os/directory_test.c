@@ -1,4 +1,4 @@
-// directory_test.c - directories go with all that is in them, and nothing else goes.
+// directory_test.c - directories are removed with their content, and nothing else is.
 #define _GNU_SOURCE
 #include "os/os.h"
 

@@ -1,4 +1,4 @@
-// file_test.c - files that are replaced as a whole, and devices and pipes that are written to.
+// file_test.c - files that are replaced atomically, and devices and pipes that are written to.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

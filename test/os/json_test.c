@@ -1,4 +1,4 @@
-// json_test.c - the writer of JSON puts commas, quotes and escapes where they belong.
+// json_test.c - the JSON writer: commas, quotes and escapes.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

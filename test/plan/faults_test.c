@@ -1,4 +1,4 @@
-// faults_test.c - workers that crash, tasks that fail, and streams whose ends are cut off.
+// faults_test.c - workers that crash, tasks that fail, and streams that are cut.
 #include "sketch.h"
 
 struct scene {

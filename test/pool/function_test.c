@@ -1,4 +1,4 @@
-// function_test.c - functions on threads: graphs, failures, cancelling, jobs that grow, the end.
+// function_test.c - functions on threads: graphs, failures, cancelling, growing jobs, closing.
 #include "scene.h"
 #include "seed.h"
 

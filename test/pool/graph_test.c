@@ -1,4 +1,4 @@
-// graph_test.c - the scenarios of document 2 through the pool: handlers fetch, deliver and fail.
+// graph_test.c - graphs in the pool: handlers fetch, deliver and fail tasks (scenarios DS).
 #include "scene.h"
 
 static const char G5[] = "0<1,2,3,4 1<3,4 2<3,4 3<4 4";

@@ -1,4 +1,4 @@
-// lane_test.c - the scenarios of document 1 through the pool: functions in lanes, on real threads.
+// lane_test.c - lanes in the pool: functions of readers and writers on real threads (scenarios TS).
 #include "scene.h"
 #include "seed.h"
 

@@ -1,4 +1,4 @@
-// memory_test.c - memory that is refused at any moment: nothing is lost, and all is freed.
+// memory_test.c - memory that is refused at any moment: nothing is lost or leaked.
 //
 // One story that uses all of a pool is repeated, and each time another allocation is refused. A
 // call that returns ROTA_NO_MEMORY is repeated; the result is the same.

@@ -1,4 +1,4 @@
-// query_test.c - names that are nearly right, pictures of attempts, and words for people.
+// query_test.c - suggestions for misspelled names, charts of attempts, and readable durations.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// attempt_text_test.c - one text for the end of an attempt, wherever it is shown.
+// attempt_text_test.c - the text for the end of an attempt, which all commands share.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

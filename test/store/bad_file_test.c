@@ -1,4 +1,4 @@
-// bad_file_test.c - files that are no database of ours, or not ours now: refused, and left alone.
+// bad_file_test.c - files that are not a database of rota, or are in use: refused and unchanged.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>

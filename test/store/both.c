@@ -1,4 +1,4 @@
-// both.c - the store that test/model's histories get: one in memory, one in a file, compared.
+// both.c - a store for the histories of test/model: one in memory and one in a file, compared.
 #define _GNU_SOURCE
 #include "both.h"
 #include "store/sqlite/open.h"

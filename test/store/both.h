@@ -1,4 +1,4 @@
-// both.h - two stores side by side: whatever one keeps, the other must keep.
+// both.h - two stores side by side, which must have the same rows.
 #pragma once
 
 #include "store/store.h"

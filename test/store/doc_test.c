@@ -1,4 +1,4 @@
-// doc_test.c - doc/database-schema.md knows every table and column, and its questions have answers.
+// doc_test.c - doc/database-schema.md has every table and column, and its queries work.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// fault_vfs.c - SQLite's file system with faults: what is written is remembered until it is synced.
+// fault_vfs.c - a vfs with faults for SQLite: remembers writes until they are synced.
 #define _GNU_SOURCE
 #include "fault_vfs.h"
 

@@ -1,4 +1,4 @@
-// full_test.c - a real disk that is full: the ballast goes, old work ends, and it recovers.
+// full_test.c - a full disk: the ballast is removed, running work ends, and the store recovers.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

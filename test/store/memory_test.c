@@ -1,4 +1,4 @@
-// memory_test.c - memory may be refused at any moment: the turn is not made, the file is sound.
+// memory_test.c - memory that is refused at any moment: the turn fails, and the file stays valid.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

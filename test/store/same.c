@@ -1,4 +1,4 @@
-// same.c - whether two rows say the same, field by field.
+// same.c - compares two rows field by field.
 #include "both.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// scene.h - a fixed story of some turns, and what must be true of its file afterwards.
+// scene.h - a fixed story of some turns, and checks of its file afterwards.
 #pragma once
 
 #include "store/store.h"

@@ -1,4 +1,4 @@
-// snapshot_test.c - attempts are kept; a snapshot shows one moment.
+// snapshot_test.c - attempts are stored; all reads of a snapshot see the same moment.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// verify_test.c - the verifier is content with a sound file and finds each planted fault.
+// verify_test.c - rota verify accepts a valid file and finds each planted fault.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// attempt_end_test.c - the report of a worker becomes the same event in a run and on a server.
+// attempt_end_test.c - a worker's report becomes the same event in rota run and on a server.
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// calendar_test.c - when calendars fire, and what they refuse.
+// calendar_test.c - when calendars fire, and which ones are refused.
 #include "almanac.h"
 
 // The firings after an instant, in local time, with ", " between them.

@@ -1,4 +1,4 @@
-// decide_test.c - what becomes of a firing: overlaps, downtimes, clocks that jump.
+// decide_test.c - whether a firing stages its task: overlaps, downtimes, clocks that jump.
 #include "almanac.h"
 #include "seed.h"
 

@@ -1,4 +1,4 @@
-// zone_fuzz.c - libFuzzer writes a zone file; whatever it is, its clock makes sense.
+// zone_fuzz.c - libFuzzer writes a zone file; any accepted zone gives consistent times.
 #include <assert.h>
 
 #include "job/calendar/internal.h"

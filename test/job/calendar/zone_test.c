@@ -1,4 +1,4 @@
-// zone_test.c - zones: made of bytes, of rules, of real files, and broken ones.
+// zone_test.c - time zones from bytes, rules and real files, and broken ones.
 #include "almanac.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-// definition_fuzz.c - libFuzzer writes a definition file; what is right can be written again.
+// definition_fuzz.c - libFuzzer writes a definition file; accepted ones can be written again.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

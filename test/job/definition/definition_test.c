@@ -1,4 +1,4 @@
-// definition_test.c - definition files: what they say, what is refused, and back to text.
+// definition_test.c - definition files: parsing, refusals, and conversion back to text.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

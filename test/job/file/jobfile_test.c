@@ -1,4 +1,4 @@
-// jobfile_test.c - what a job file says becomes plain data, the same from YAML and from JSON.
+// jobfile_test.c - job files are parsed to the same data from YAML and from JSON.
 #include "job/file/refuse.h"
 
 static const char full[] = "rota: 1\n"

@@ -1,4 +1,4 @@
-// memory_test.c - job files that are read, and sent, while memory lacks: each time that is said.
+// memory_test.c - reading and sending job files without enough memory: each failure is reported.
 //
 // This program has its own malloc(), which fails when it is told to; so all that asks for memory,
 // libyaml too, gets none.

@@ -1,4 +1,4 @@
-// refuse.c - job files in tests: what they say, and every mistake with its place.
+// refuse.c - helpers for tests of job files: their content, and errors with their places.
 #include "job/file/refuse.h"
 
 void parsed(struct jobfile *file, enum jobfile_format format, const char *text)

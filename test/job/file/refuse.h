@@ -1,4 +1,4 @@
-// refuse.h - job files in tests: what they say, and every mistake with its place.
+// refuse.h - helpers for tests of job files: their content, and errors with their places.
 #pragma once
 
 #include <setjmp.h>

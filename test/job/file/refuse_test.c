@@ -1,4 +1,4 @@
-// refuse_test.c - every mistake in a job file is found, with its place and a reason.
+// refuse_test.c - every error in a job file is reported, with its place and a reason.
 #include "job/file/refuse.h"
 
 // ---- YAML ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// directory_remove_test.c - trees are removed whatever is in them, and nothing else is.
+// directory_remove_test.c - trees are removed with any content, and nothing else is.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 

@@ -1,4 +1,4 @@
-// kill_test.c - killed at any moment, or without space on its disk, a fetcher leaves nothing wrong.
+// kill_test.c - a fetcher that is killed, or whose disk is full, leaves no invalid files.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 #include "seed.h"

@@ -1,4 +1,4 @@
-// liar_test.c - peers that lie: nothing of theirs gets a name, and the next one is asked.
+// liar_test.c - peers that send wrong data: none of it gets a name, and the next peer is asked.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 

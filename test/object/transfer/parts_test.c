@@ -1,4 +1,4 @@
-// parts_test.c - interrupted uploads: each client resumes its own, and has a share of them.
+// parts_test.c - interrupted uploads: each client resumes its own, within its share of space.
 #define _GNU_SOURCE
 #include "object/transfer/put_scene.h"
 

@@ -1,4 +1,4 @@
-// tls_test.c - the same between machines: over TCP and TLS, with the key of a peer.
+// tls_test.c - transfers between machines: over TCP and TLS, with the key of a peer.
 #include "object/transfer/data_scene.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// transfer_test.c - objects arrive complete in the other cache, whatever they are.
+// transfer_test.c - objects of every kind arrive complete in the other cache.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 

@@ -1,4 +1,4 @@
-// turn_test.c - a client with expensive messages leaves time for others.
+// turn_test.c - a client with expensive messages does not block others.
 #define _GNU_SOURCE
 #include "object/transfer/put_scene.h"
 

@@ -1,4 +1,4 @@
-// claim_test.c - handlers: what they are granted, for how long, and which requests are refused.
+// claim_test.c - handlers: the tasks and leases they get, and refused requests.
 #include "peers.h"
 #include "store/sqlite/open.h"
 

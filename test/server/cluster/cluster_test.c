@@ -1,4 +1,4 @@
-// cluster_test.c - what a server sends, and what it does not send before it is durable.
+// cluster_test.c - the messages of a server, each sent only after its turn is durable.
 #include "scene.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// refusal_test.c - a refused request stays refused when it is repeated, whatever happened since.
+// refusal_test.c - a refused request stays refused when it is repeated, even if it would succeed.
 #include "scene.h"
 
 #include <stdio.h>

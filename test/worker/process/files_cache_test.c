@@ -1,4 +1,4 @@
-// files_cache_test.c - objects and results of a worker: held, lost, dropped, and known.
+// files_cache_test.c - objects and cached results of a worker: held, lost and dropped.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/served.h"

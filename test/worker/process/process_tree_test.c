@@ -1,4 +1,4 @@
-// process_tree_test.c - all processes of a command are gone when it has ended, however they hide.
+// process_tree_test.c - all processes of a command end with it, even those that try to hide.
 #define _GNU_SOURCE
 #include "worker/process/served.h"
 
