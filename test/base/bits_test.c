@@ -48,7 +48,7 @@ static void an_empty_set_has_nothing_to_give(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void what_is_cleared_is_not_given(void **state)
+static void cleared_numbers_are_not_returned(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -69,7 +69,7 @@ static void what_is_cleared_is_not_given(void **state)
     bits_release(&memory, &bits);
 }
 
-static void the_group_kept_skips_what_lies_before_it(void **state)
+static void the_cached_group_skips_earlier_groups(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -88,7 +88,7 @@ static void the_group_kept_skips_what_lies_before_it(void **state)
     bits_release(&memory, &bits);
 }
 
-static void growth_keeps_what_is_there_and_adds_nothing(void **state)
+static void growth_keeps_all_numbers_and_adds_none(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -187,9 +187,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_at_the_borders_of_words_and_groups),
         cmocka_unit_test(an_empty_set_has_nothing_to_give),
-        cmocka_unit_test(what_is_cleared_is_not_given),
-        cmocka_unit_test(the_group_kept_skips_what_lies_before_it),
-        cmocka_unit_test(growth_keeps_what_is_there_and_adds_nothing),
+        cmocka_unit_test(cleared_numbers_are_not_returned),
+        cmocka_unit_test(the_cached_group_skips_earlier_groups),
+        cmocka_unit_test(growth_keeps_all_numbers_and_adds_none),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(random_sets_agree_with_a_naive_model),
     };

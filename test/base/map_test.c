@@ -22,7 +22,7 @@ static void an_empty_map_finds_nothing(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void any_key_will_do(void **state)
+static void keys_may_have_any_value(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -173,7 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_map_finds_nothing),
-        cmocka_unit_test(any_key_will_do),
+        cmocka_unit_test(keys_may_have_any_value),
         cmocka_unit_test(a_key_has_the_number_it_got_last),
         cmocka_unit_test(growth_keeps_every_key),
         cmocka_unit_test(reserved_room_is_there),

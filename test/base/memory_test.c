@@ -133,7 +133,7 @@ static void *pretend(void *context, void *old, size_t old_size, size_t new_size)
     return context;
 }
 
-static void near_the_end_of_32_bits_only_what_is_needed_is_asked_for(void **state)
+static void near_32_bits_only_the_needed_size_is_allocated(void **state)
 {
     (void)state;
     size_t asked = 0;
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(growing_one_by_one_asks_rarely),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(sizes_that_overflow_are_refused_unasked),
-        cmocka_unit_test(near_the_end_of_32_bits_only_what_is_needed_is_asked_for),
+        cmocka_unit_test(near_32_bits_only_the_needed_size_is_allocated),
         cmocka_unit_test(blocks_of_lines_start_at_one_wherever_they_move),
         cmocka_unit_test(releasing_nothing_is_fine),
         cmocka_unit_test(the_heap_of_c_grows_and_takes_back),

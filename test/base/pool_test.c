@@ -37,7 +37,7 @@ static void numbers_count_from_1(void **state)
     assert_int_equal(pool_used(&pool), 0);
 }
 
-static void what_is_given_back_is_taken_again_and_zero(void **state)
+static void freed_items_are_reused_and_zeroed(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -153,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_count_from_1),
-        cmocka_unit_test(what_is_given_back_is_taken_again_and_zero),
+        cmocka_unit_test(freed_items_are_reused_and_zeroed),
         cmocka_unit_test(reserved_room_is_there),
         cmocka_unit_test(free_items_count_as_room),
         cmocka_unit_test(a_refusal_changes_nothing),

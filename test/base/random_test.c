@@ -40,7 +40,7 @@ static void numbers_do_not_come_twice_soon(void **state)
     map_release(&memory, &seen);
 }
 
-static void below_a_bound_everything_comes_equally_often(void **state)
+static void numbers_below_a_bound_are_equally_frequent(void **state)
 {
     (void)state;
     uint64_t seed = 1;
@@ -95,7 +95,7 @@ int main(void)
         cmocka_unit_test(a_seed_always_gives_the_same_numbers),
         cmocka_unit_test(the_numbers_never_change),
         cmocka_unit_test(numbers_do_not_come_twice_soon),
-        cmocka_unit_test(below_a_bound_everything_comes_equally_often),
+        cmocka_unit_test(numbers_below_a_bound_are_equally_frequent),
         cmocka_unit_test(large_bounds_are_kept_and_used),
         cmocka_unit_test(mixing_depends_on_every_bit_and_on_the_order),
     };

@@ -159,7 +159,7 @@ static int take_in_child(struct spans *spans, uint32_t first, uint32_t count)
     return status;
 }
 
-static void taking_what_is_not_free_fails_an_assert(void **state)
+static void taking_a_used_number_fails_an_assert(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -254,7 +254,7 @@ int main(void)
         cmocka_unit_test(giving_back_needs_no_memory),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(numbers_end_at_32_bits),
-        cmocka_unit_test(taking_what_is_not_free_fails_an_assert),
+        cmocka_unit_test(taking_a_used_number_fails_an_assert),
         cmocka_unit_test(random_spans_agree_with_a_naive_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

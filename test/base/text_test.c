@@ -85,7 +85,7 @@ static void a_piece_is_cut_at_255(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void what_has_no_memory_is_left_out(void **state)
+static void text_without_memory_is_left_out(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -114,7 +114,7 @@ int main(void)
         cmocka_unit_test(a_text_may_begin_again),
         cmocka_unit_test(the_end_has_room_too),
         cmocka_unit_test(a_piece_is_cut_at_255),
-        cmocka_unit_test(what_has_no_memory_is_left_out),
+        cmocka_unit_test(text_without_memory_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

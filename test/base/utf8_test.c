@@ -25,7 +25,7 @@ static void each_character_is_read_as_its_number(void **state)
     }
 }
 
-static void a_character_that_is_cut_is_none(void **state)
+static void a_truncated_character_is_invalid(void **state)
 {
     (void)state;
     static const uint32_t numbers[] = {0xe4, 0x20ac, 0x1f600};
@@ -40,7 +40,7 @@ static void a_character_that_is_cut_is_none(void **state)
     }
 }
 
-static void other_bytes_are_none(void **state)
+static void other_bytes_are_invalid(void **state)
 {
     (void)state;
     static const char *const texts[] = {"\x80",         "\xbf",         "\xc0\x80",
@@ -55,8 +55,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_character_is_read_as_its_number),
-        cmocka_unit_test(a_character_that_is_cut_is_none),
-        cmocka_unit_test(other_bytes_are_none),
+        cmocka_unit_test(a_truncated_character_is_invalid),
+        cmocka_unit_test(other_bytes_are_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void a_chain(struct story *story, uint32_t retries_max)
     does(story, submit(&spec));
 }
 
-static void a_chain_runs_in_order_and_its_client_is_told(void **state)
+static void a_chain_runs_in_order_and_its_client_is_notified(void **state)
 {
     (void)state;
     struct story story;
@@ -280,7 +280,7 @@ static void a_copy_is_dropped_when_the_other_was_shown(void **state)
     story_close(&story);
 }
 
-static void a_lost_result_is_made_again_and_nobody_is_told(void **state)
+static void a_lost_result_is_produced_again_without_a_report(void **state)
 {
     (void)state;
     struct story story;
@@ -309,7 +309,7 @@ static void a_lost_result_is_made_again_and_nobody_is_told(void **state)
     story_close(&story);
 }
 
-static void pull_goes_where_the_result_is_then_anywhere(void **state)
+static void pull_offers_a_task_to_holders_of_its_result_first(void **state)
 {
     (void)state;
     struct story story;
@@ -361,7 +361,7 @@ static void two_jobs_share_one_execution(void **state)
 
 // ---- Everything together --------------------------------------------------------------------
 
-static void a_lane_is_forgotten_when_nobody_needs_it(void **state)
+static void an_unused_lane_is_removed(void **state)
 {
     (void)state;
     struct story story;
@@ -405,17 +405,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_run_together_and_a_writer_waits),
         cmocka_unit_test(a_strict_lane_waits_for_each_start),
-        cmocka_unit_test(a_chain_runs_in_order_and_its_client_is_told),
+        cmocka_unit_test(a_chain_runs_in_order_and_its_client_is_notified),
         cmocka_unit_test(a_failed_task_blocks_until_it_is_retried),
         cmocka_unit_test(a_handler_claims_and_delivers),
         cmocka_unit_test(a_lost_worker_gives_its_task_to_another),
         cmocka_unit_test(an_object_is_made_copied_and_dropped),
         cmocka_unit_test(copies_come_from_all_that_have_one),
         cmocka_unit_test(a_copy_is_dropped_when_the_other_was_shown),
-        cmocka_unit_test(a_lost_result_is_made_again_and_nobody_is_told),
-        cmocka_unit_test(pull_goes_where_the_result_is_then_anywhere),
+        cmocka_unit_test(a_lost_result_is_produced_again_without_a_report),
+        cmocka_unit_test(pull_offers_a_task_to_holders_of_its_result_first),
         cmocka_unit_test(two_jobs_share_one_execution),
-        cmocka_unit_test(a_lane_is_forgotten_when_nobody_needs_it),
+        cmocka_unit_test(an_unused_lane_is_removed),
         cmocka_unit_test(equal_events_give_equal_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

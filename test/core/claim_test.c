@@ -18,7 +18,7 @@ static struct rota_event claim(enum rota_event_kind kind, uint32_t task, uint32_
                                          .flags = flags}};
 }
 
-static void a_claim_gets_only_what_may_run_where_the_handler_is(void **state)
+static void a_claim_gets_only_tasks_for_the_machine_of_the_handler(void **state)
 {
     (void)state;
     struct story story;
@@ -44,7 +44,7 @@ static void a_claim_gets_only_what_may_run_where_the_handler_is(void **state)
     story_close(&story);
 }
 
-static void a_strict_lane_waits_until_what_was_claimed_has_started(void **state)
+static void a_strict_lane_waits_until_a_claimed_task_has_started(void **state)
 {
     (void)state;
     struct story story;
@@ -79,7 +79,7 @@ static void other_lanes_do_not_wait_for_starts(void **state)
     story_close(&story);
 }
 
-static void a_failure_tells_its_status(void **state)
+static void a_failure_has_its_status(void **state)
 {
     (void)state;
     struct story story;
@@ -97,7 +97,7 @@ static void a_failure_tells_its_status(void **state)
     story_close(&story);
 }
 
-static void a_job_that_goes_on_is_over_once_more(void **state)
+static void a_job_that_grows_ends_again(void **state)
 {
     (void)state;
     struct story story;
@@ -119,11 +119,11 @@ static void a_job_that_goes_on_is_over_once_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_claim_gets_only_what_may_run_where_the_handler_is),
-        cmocka_unit_test(a_strict_lane_waits_until_what_was_claimed_has_started),
+        cmocka_unit_test(a_claim_gets_only_tasks_for_the_machine_of_the_handler),
+        cmocka_unit_test(a_strict_lane_waits_until_a_claimed_task_has_started),
         cmocka_unit_test(other_lanes_do_not_wait_for_starts),
-        cmocka_unit_test(a_failure_tells_its_status),
-        cmocka_unit_test(a_job_that_goes_on_is_over_once_more),
+        cmocka_unit_test(a_failure_has_its_status),
+        cmocka_unit_test(a_job_that_grows_ends_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void begins(struct story *story, const struct rota_config *config, uint32
     for (uint32_t i = 1; i <= workers; i++) worker_joins(story, i, 1);
 }
 
-static void a_bound_task_goes_to_its_worker(void **state)
+static void a_bound_task_runs_on_its_worker(void **state)
 {
     (void)state;
     struct story story;
@@ -56,7 +56,7 @@ static void a_bound_task_goes_to_its_worker(void **state)
     story_close(&story);
 }
 
-static void it_is_handed_out_beyond_the_room_before_the_next_plan(void **state)
+static void a_bound_task_beyond_the_limit_runs_on_another_worker(void **state)
 {
     (void)state;
     struct story story;
@@ -115,7 +115,7 @@ static uint32_t called_off(const struct story *story)
 }
 
 // Tasks 2 and 3 also wait for task 4; their input is being fetched to worker 2.
-static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **state)
+static void prefetches_for_a_task_that_moves_are_cancelled(void **state)
 {
     (void)state;
     struct story story;
@@ -143,7 +143,7 @@ static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **s
     story_close(&story);
 }
 
-static void a_plan_that_comes_late_fetches_what_is_there(void **state)
+static void a_late_plan_fetches_existing_inputs(void **state)
 {
     (void)state;
     struct story story;
@@ -167,7 +167,7 @@ static void a_plan_that_comes_late_fetches_what_is_there(void **state)
     story_close(&story);
 }
 
-static void what_is_bound_to_nobody_goes_anywhere(void **state)
+static void an_unbound_task_runs_anywhere(void **state)
 {
     (void)state;
     struct story story;
@@ -206,7 +206,7 @@ static void a_plan_that_makes_no_sense_is_refused(void **state)
     story_close(&story);
 }
 
-static void a_job_that_goes_takes_its_plan_along(void **state)
+static void a_removed_job_removes_its_plan(void **state)
 {
     (void)state;
     struct story story;
@@ -270,14 +270,14 @@ static void by_rank_a_wide_task_is_not_kept_out_by_narrow_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bound_task_goes_to_its_worker),
-        cmocka_unit_test(it_is_handed_out_beyond_the_room_before_the_next_plan),
+        cmocka_unit_test(a_bound_task_runs_on_its_worker),
+        cmocka_unit_test(a_bound_task_beyond_the_limit_runs_on_another_worker),
         cmocka_unit_test(inputs_go_ahead_of_a_task_that_waits),
-        cmocka_unit_test(what_was_asked_for_ahead_of_a_task_that_moves_is_called_off),
-        cmocka_unit_test(a_plan_that_comes_late_fetches_what_is_there),
-        cmocka_unit_test(what_is_bound_to_nobody_goes_anywhere),
+        cmocka_unit_test(prefetches_for_a_task_that_moves_are_cancelled),
+        cmocka_unit_test(a_late_plan_fetches_existing_inputs),
+        cmocka_unit_test(an_unbound_task_runs_anywhere),
         cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
-        cmocka_unit_test(a_job_that_goes_takes_its_plan_along),
+        cmocka_unit_test(a_removed_job_removes_its_plan),
         cmocka_unit_test(pull_may_go_by_rank),
         cmocka_unit_test(by_rank_a_wide_task_is_not_kept_out_by_narrow_ones),
     };

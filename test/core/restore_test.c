@@ -15,7 +15,7 @@ static void orders_read(struct rota *rota, uint32_t *orders)
     } while (effects.more);
 }
 
-static void who_joins_after_a_restore_comes_after_those_who_were_there(void **state)
+static void a_worker_that_joins_after_a_restore_is_last_in_order(void **state)
 {
     (void)state;
     struct rota_config config = rota_config_default();
@@ -46,7 +46,7 @@ static void who_joins_after_a_restore_comes_after_those_who_were_there(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_joins_after_a_restore_comes_after_those_who_were_there),
+        cmocka_unit_test(a_worker_that_joins_after_a_restore_is_last_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

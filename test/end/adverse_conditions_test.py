@@ -140,7 +140,7 @@ def noise():
         say(ends == [0, 0], "one that means the end does, among all others", ends)
 
 
-def nobody_reads():
+def unread_output():
     """Their output goes into a pipe whose other end is closed."""
     with Odd("mkfifo FOLDER/pipe$$; exec 9<> FOLDER/pipe$$ > FOLDER/pipe$$ 2>&1; exec 9<&-"
              ) as cluster:
@@ -281,7 +281,7 @@ def without_memory():
             "and what was taken before is done", cluster.told())
 
 
-for test in (files_closed, loose_and_tight, nowhere, loaded, noise, nobody_reads, without_files,
+for test in (files_closed, loose_and_tight, nowhere, loaded, noise, unread_output, without_files,
              without_disk, without_memory):
     test()
 Tap.end()

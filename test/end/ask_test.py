@@ -341,7 +341,7 @@ def at_work():
         bars = json.loads(folder.rota("report", "--json").stdout)
         say(bars["atWork"] and any(bar[2] == "RUNNING" for bar in bars["attempts"]),
             "a report has what runs", bars["attempts"])
-        told(folder)
+        answers(folder)
         follow = folder.beside("logs", "-f", "gate")
         say(follow.stdout.readline() == "begun\n", "logs -f shows what is there")
         folder.release("fifo", "further"), folder.release("fifo2")
@@ -353,7 +353,7 @@ def at_work():
         say(done.returncode == 0, "every promise about its database holds", done.stdout)
 
 
-def told(folder):
+def answers(folder):
     """retry and cancel go to the run."""
     with open(os.path.join(folder.path, "mended"), "w", encoding="utf-8"):
         pass

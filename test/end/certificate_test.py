@@ -106,7 +106,7 @@ class Certified(Cluster):
                               check=False, timeout=PATIENCE)
 
 
-def who_is_let_in(cluster):
+def accepted_peers(cluster):
     good = cluster.ask("alice")
     say(good.returncode == 2 and "no such job" in good.stderr, "a client is accepted", good)
     cluster.workers["night"] = Process(cluster.path("night.log"), "worker", "--server",
@@ -168,7 +168,7 @@ def worker_ends(cluster, what, address, key):
         worker.said())
 
 
-def who_is_not(cluster):
+def refused_peers(cluster):
     commands(cluster.certificates, "umask 077\n"
              "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9"
              " -keyout other.key -out other.pem -subj '/O=rota/CN=another'\n")
@@ -276,7 +276,7 @@ def revoking(cluster):
         process.kill()
 
 
-def who_pretends_to_be_a_server(cluster):
+def fake_servers(cluster):
     """Other servers of the same authority, at which good clients look twice."""
     cluster.issue("elsewhere server 365 DNS:elsewhere.example")
     for name, why in (("elsewhere", "mismatch"), ("ann", "not for a server"),
@@ -310,12 +310,12 @@ def between_workers(cluster):
 
 
 with Certified() as all_of_it:
-    who_is_let_in(all_of_it)
+    accepted_peers(all_of_it)
     the_depot(all_of_it)
-    who_is_not(all_of_it)
+    refused_peers(all_of_it)
     the_library(all_of_it)
     files_of_keys_and_of_certificates(all_of_it)
     revoking(all_of_it)
-    who_pretends_to_be_a_server(all_of_it)
+    fake_servers(all_of_it)
     between_workers(all_of_it)
 Tap.end()

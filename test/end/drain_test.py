@@ -35,7 +35,7 @@ def submission(number):
                   tasks=[{"name": "a", "body": 1, "cores": 1}])
 
 
-def what_has_come_is_answered():
+def received_requests_are_answered():
     with Cluster() as cluster:
         link = client(cluster)
         # All of it is in the socket buffer when the signal comes.
@@ -93,7 +93,7 @@ def seconds_to_end(cluster, signals):
     return took
 
 
-def who_takes_nothing_holds_nobody_up():
+def a_peer_that_does_not_read_delays_no_other():
     with Cluster() as cluster:
         tasks = {f"task-{number:05}": {"run": "true " + "x" * 200} for number in range(8000)}
         cluster.submit(tasks)
@@ -136,8 +136,8 @@ def limits():
         say(wrong.process.wait(PATIENCE) == 2, f"{words} is refused")
 
 
-what_has_come_is_answered()
+received_requests_are_answered()
 answers_are_finished()
-who_takes_nothing_holds_nobody_up()
+a_peer_that_does_not_read_delays_no_other()
 limits()
 Tap.end()

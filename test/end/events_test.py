@@ -106,7 +106,7 @@ def over_a_restart():
             "every task ended once", ends)
 
 
-def what_is_no_longer_kept():
+def expired_events():
     with Cluster() as cluster:
         cluster.work("one")
         cluster.submit({f"t{i}": {"run": "true"} for i in range(5)}, "--wait")
@@ -147,6 +147,6 @@ def a_slow_reader():
 
 from_the_past()
 over_a_restart()
-what_is_no_longer_kept()
+expired_events()
 a_slow_reader()
 Tap.end()

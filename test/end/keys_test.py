@@ -138,7 +138,7 @@ def words_are_checked():
     say('values="make add list revoke"' in done.stdout, "the words are completed")
 
 
-def nothing_is_told():
+def no_secret_is_shown():
     secrets = []
     for name in os.listdir(path_of("made")):
         secrets += [line[3] for line in lines("made", name)]
@@ -154,7 +154,7 @@ try:
     keys_are_added_and_revoked()
     many_at_once()
     words_are_checked()
-    nothing_is_told()
+    no_secret_is_shown()
 finally:
     shutil.rmtree(folder)
 Tap.end()

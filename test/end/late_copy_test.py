@@ -20,11 +20,11 @@ def keyed(story):
                   "cache": True}}
 
 
-def nobody_has(story, job):
+def no_worker_has(story, job):
     return story.rota("data", "locate", "--content", f"{job}.1").returncode == 1
 
 
-def for_everybody():
+def copy_for_any_worker():
     """The server picks one of two queues at random, so the holder gets J after a few requests, and
     not after the earlier ones. A correct server fails here once in 2^40 times."""
     with Story("--ahead", "0", "--pull-cache", "0", "--pull-inputs", "0") as story:
@@ -34,7 +34,7 @@ def for_everybody():
         story.workers["w3"].kill(signal.SIGTERM)
         story.join(name="w0")
         story.begin({"hog": {"run": story.waits_for("go"), "machine": "w0"}}, policy="pull")
-        story.until(lambda: story.running("hog") and nobody_has(story, first), "w3 is gone")
+        story.until(lambda: story.running("hog") and no_worker_has(story, first), "w3 is gone")
         story.begin({f"f{i}": {"run": "true"} for i in range(FILLERS)}, policy="pull")
         job = story.begin(keyed(story), policy="pull")
         why = story.rota("why", f"{job}.1").stdout
@@ -50,13 +50,13 @@ def for_everybody():
               "from its cache, and no other worker does it", (story.where("J"), story.history()))
 
 
-def for_nobody_else():
+def copy_for_one_worker():
     with Story("--ahead", "0", *HOUR) as story:
         story.join(name="w3")
         story.done(keyed(story))
         story.workers["w3"].kill(signal.SIGTERM)
         story.join(name="w0")
-        story.until(lambda: nobody_has(story, 1), "w3 is gone")
+        story.until(lambda: no_worker_has(story, 1), "w3 is gone")
         job = story.begin(keyed(story), policy="pull")
         stays = story.stays("J", "w0")
         story.join(name="w3")
@@ -139,8 +139,8 @@ def the_wait_ends():
               "and when no worker brings it, the wait ends, not too early", began - begun)
 
 
-for_everybody()
-for_nobody_else()
+copy_for_any_worker()
+copy_for_one_worker()
 an_input_comes(gets_room, "the worker that has got it is given the task when it has room")
 an_input_comes(comes_back, "and one that leaves and comes back with it at once")
 the_wait_ends()

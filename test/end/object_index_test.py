@@ -89,7 +89,7 @@ def forgets(policy, scenario):
               (there, story.history()))
 
 
-def who_leaves_gets_nothing():
+def a_worker_leaves():
     with Story() as story:
         story.join()
         left = story.workers["w0"].kill(signal.SIGTERM)
@@ -164,6 +164,6 @@ sizes_decide()
 further_plans()
 forgets("plan", "X-10")
 forgets("pull", "X-10, BS-9, BS-19")
-for test in (who_leaves_gets_nothing, the_end, a_writer_is_cancelled, it_cannot_be_made_again):
+for test in (a_worker_leaves, the_end, a_writer_is_cancelled, it_cannot_be_made_again):
     test()
 Tap.end()

@@ -12,7 +12,7 @@ from end import Tap
 from story import Story, tells
 
 
-def lies(story, job, name):
+def found(story, job, name):
     """(state, workers) of an object, as rota data tells."""
     rows = story.rota("data", "ls", "--json", "--job", str(job)).stdout.splitlines()
     for row in map(json.loads, rows):
@@ -60,19 +60,19 @@ def steps_of_an_object():
                            "use": {"run": f"cat o; {story.waits_for('go2')}", "in": ["o"],
                                    "machine": "w1"}})
         story.until(lambda: story.running("make"), "it is being made")
-        tells("RS-10", lies(story, job, "o") == ("not made", ["-"]), "first it is nowhere",
-              lies(story, job, "o"))
+        tells("RS-10", found(story, job, "o") == ("not made", ["-"]), "first it is nowhere",
+              found(story, job, "o"))
         story.touch("go1")
-        story.until(lambda: lies(story, job, "o") == ("there", ["w0", "w1"]), "a copy is made")
+        story.until(lambda: found(story, job, "o") == ("there", ["w0", "w1"]), "a copy is made")
         tells("RS-10", True, "then where it was made, and where it is read")
         story.touch("go2")
-        story.until(lambda: lies(story, job, "o") == ("there", ["w0"]), "the copy goes")
+        story.until(lambda: found(story, job, "o") == ("there", ["w0"]), "the copy goes")
         story.until(lambda: held(story, "w1") == 0, "also from its disk")
         tells("RS-10", held(story, "w0") == 1, "one copy stays when no task reads it any more")
         gone = story.rota("data", "unkeep", f"{job}/o")
         story.until(lambda: held(story, "w0") == 0, "the last copy goes")
-        tells("RS-10, RS-11", gone.returncode == 0 and lies(story, job, "o") == ("removed", ["-"]),
-              "an object that is not kept is removed everywhere", lies(story, job, "o"))
+        tells("RS-10, RS-11", gone.returncode == 0 and found(story, job, "o") == ("removed", ["-"]),
+              "an object that is not kept is removed everywhere", found(story, job, "o"))
 
 
 def unkeep():
@@ -82,10 +82,10 @@ def unkeep():
                            "use": {"run": f"{story.waits_for('go')}; cat o", "in": ["o"]}})
         story.until(lambda: story.running("use"), "it is read")
         done = story.rota("data", "unkeep", f"{job}/o")
-        tells("RS-11", done.returncode == 0 and lies(story, job, "o") == ("there", ["w0"]),
-              "it stays while a task needs it", lies(story, job, "o"))
+        tells("RS-11", done.returncode == 0 and found(story, job, "o") == ("there", ["w0"]),
+              "it stays while a task needs it", found(story, job, "o"))
         story.touch("go")
-        story.until(lambda: lies(story, job, "o") == ("removed", ["-"]), "it goes")
+        story.until(lambda: found(story, job, "o") == ("removed", ["-"]), "it goes")
         tells("RS-11", story.status("use") == "SUCCESS", "and goes with its last reader")
         late = story.begin({"make": {"run": f"{story.waits_for('made')}; seq 100 > o",
                                      "out": [{"name": "o", "keep": True}]},
@@ -93,7 +93,7 @@ def unkeep():
         story.until(lambda: story.running("make"), "it is being made")
         done = story.rota("data", "unkeep", f"{late}/o")
         story.touch("made")
-        story.until(lambda: lies(story, late, "o") == ("removed", ["-"]), "it is removed")
+        story.until(lambda: found(story, late, "o") == ("removed", ["-"]), "it is removed")
         tells("RS-11", done.returncode == 0 and story.status("make") == "SUCCESS",
               "an object that is not made yet is removed as soon as it is made")
         story.touch("end")
@@ -125,7 +125,7 @@ def wrong_wishes():
         tells("RS-13", early.returncode == 0 and len(story.lines("got")) == 100,
               "and has it then", early.returncode)
         story.rota("data", "unkeep", f"{job}/o")
-        story.until(lambda: lies(story, job, "o") == ("removed", ["-"]), "it is removed")
+        story.until(lambda: found(story, job, "o") == ("removed", ["-"]), "it is removed")
         gone = story.rota("data", "get", f"{job}/o", story.path("more"))
         none = story.rota("data", "get", f"{job}/nothing", story.path("more"))
         tells("RS-13", gone.returncode == 1 and none.returncode == 1,

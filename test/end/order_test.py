@@ -33,7 +33,7 @@ def bad_orders_are_refused():
 
 
 @test
-def no_output_lies_outside():
+def outputs_stay_inside():
     """No name of a job reads or changes a file outside of its directory."""
     with Cluster() as cluster:
         with open(cluster.file("canary"), "w", encoding="utf-8") as file:

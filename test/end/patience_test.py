@@ -56,7 +56,7 @@ def at_once():
               story.changes())
 
 
-def for_nobody():
+def endless_wait():
     with Story("--ahead", "0", *HOUR) as story:
         story.join()
         job = story.begin({"J": {"run": "true"}}, policy="pull")
@@ -132,6 +132,6 @@ def strict_lane():
               "and the wait of the next begins when the head has started", began)
 
 
-for test in (wrong_waits, at_once, for_nobody, for_whom_it_waits, not_before, strict_lane):
+for test in (wrong_waits, at_once, endless_wait, for_whom_it_waits, not_before, strict_lane):
     test()
 Tap.end()

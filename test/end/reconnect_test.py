@@ -113,7 +113,7 @@ def go_file(cluster):
     return f"while [ ! -e {cluster.path('go')} ]; do sleep 0.05; done"
 
 
-def a_restart_while_somebody_waits():
+def a_restart_while_clients_wait():
     with Cluster() as cluster:
         cluster.work("one", 4)
         bad = cluster.path("bad.json")
@@ -208,7 +208,7 @@ def another_database():
             ended)
 
 
-a_restart_while_somebody_waits()
+a_restart_while_clients_wait()
 a_job_that_is_forgotten_meanwhile()
 an_answer_that_is_lost()
 logs_over_a_restart()

@@ -45,7 +45,7 @@ class Folder:
             return file.read()
 
 
-def a_server_tells():
+def a_server_notifies():
     with Folder() as folder, Supervisor(folder("notify")) as boss:
         server = boss.start("server", "--db", folder("db"), "--listen", folder("sock"),
                             watchdog=400000)
@@ -214,7 +214,7 @@ def the_units():
             check.stderr)
 
 
-a_server_tells()
+a_server_notifies()
 a_name_without_a_file()
 sockets_handed_over()
 sockets_that_are_refused()

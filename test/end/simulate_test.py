@@ -163,7 +163,7 @@ def same(one, other):
     return abs(one - other) <= 1e-6 * other
 
 
-def schedules_come_to_what_they_should():
+def schedules_have_the_expected_times():
     for number, graph in enumerate(shapes.all_shapes(SEED)):
         cores = [4] * 5 if number % 2 else [4, 4, 2, 6]
         text = "5x4" if number % 2 else "2x4,1x2,1x6"
@@ -178,7 +178,7 @@ def schedules_come_to_what_they_should():
 
 # ---- Deciding ---------------------------------------------------------------------------
 
-def the_core_does_what_was_planned():
+def the_core_follows_the_plan():
     for graph in shapes.all_shapes(SEED + 2):
         path = write("graph.json", graph)
         words = path, "--workers", "6x4", "--bandwidth", "64M", "--effort", "300000"
@@ -314,8 +314,8 @@ def schedules_of_others(all_of_them):
 
 
 try:
-    schedules_come_to_what_they_should()
-    the_core_does_what_was_planned()
+    schedules_have_the_expected_times()
+    the_core_follows_the_plan()
     every_way_of_deciding_ends()
     files_for_others_are_whole()
     wrong_input_is_refused()

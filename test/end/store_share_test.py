@@ -107,7 +107,7 @@ class Reads(threading.Thread):
         return before == self.answered
 
 
-def store_behind():
+def slow_store():
     """The store hangs because this process has its lock; the server then stops reading clients."""
     with Cluster() as cluster:
         number = (1 << 62) | 5
@@ -294,7 +294,7 @@ def crowd_of_readers():
             files_get_through(cluster, "readers")
 
 
-def waiting_is_told():
+def waiting_is_reported():
     """A client whose own key has all of its uploads under way."""
     with KeyedCluster() as cluster:
         cluster.work("one", 2)
@@ -333,7 +333,7 @@ def uploads_at_once():
         print(f"# {UPLOADS} uploads of {SIZE} bytes: {time.monotonic() - before:.1f} s")
 
 
-for test in (floods_of_reads, store_behind, slow_uploads, crowd_of_two_keys, crowd_of_a_worker,
-             crowd_of_readers, waiting_is_told, uploads_at_once):
+for test in (floods_of_reads, slow_store, slow_uploads, crowd_of_two_keys, crowd_of_a_worker,
+             crowd_of_readers, waiting_is_reported, uploads_at_once):
     test()
 Tap.end()

@@ -57,7 +57,7 @@ def nothing_is_written_outside_of_the_folder_of_a_task():
 
 
 @test
-def nothing_is_made_behind_a_link():
+def nothing_is_created_through_a_link():
     with Closed() as it, open(it.file("open"), "w", encoding="utf-8"):
         seen = it.file("seen")  # the user can look into it, but not write
         os.mkdir(seen)
@@ -85,7 +85,7 @@ def a_client_reads_nothing_that_the_user_cannot_read():
 
 
 @test
-def what_the_user_may_do_goes_on():
+def actions_of_the_user_still_work():
     with Closed() as it:
         path = it.file("mine")
         with open(path, "w", encoding="utf-8") as file:

@@ -17,7 +17,7 @@ from workers import PATIENCE, SECOND, Cluster, Gone, check, run_tests, same, tes
 # ---- A server that is away -----------------------------------------------------------------------
 
 @test
-def a_command_goes_on_without_a_server():
+def a_command_continues_without_a_server():
     with Cluster() as cluster:
         peer = cluster.join()
         before = set(cluster.processes())
@@ -110,7 +110,7 @@ def commands_end_when_no_server_comes_for_too_long():
 
 
 @test
-def an_exclusive_run_that_comes_late_is_refused():
+def a_late_exclusive_run_is_refused():
     with Cluster() as cluster:
         peer = cluster.join(lease=4 * SECOND)
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
@@ -147,7 +147,7 @@ def stop_stops():
 
 
 @test
-def drain_ends_what_waits_and_keeps_what_runs():
+def drain_returns_waiting_tasks_and_keeps_running_ones():
     with Cluster() as cluster:
         peer = cluster.join()
         go = cluster.file("go")
@@ -362,7 +362,7 @@ def garbage_ends_the_connection_and_nothing_else():
 
 
 @test
-def a_welcome_that_makes_no_sense_is_none():
+def an_invalid_welcome_is_refused():
     with Cluster() as cluster:
         cluster.start()
         for values in ({"version": 9, "lease": SECOND, "beat": SECOND // 10},

@@ -73,7 +73,7 @@ def logs_come_in_pieces():
 
 
 @test
-def objects_are_told_again():
+def objects_are_reported_again():
     with Cluster() as cluster:
         peer = cluster.join()
         output = {"kind": WIRE["FILE"], "name": "out", "object": (5, 6)}
@@ -190,7 +190,7 @@ def reports_survive_the_agent():
 
 
 @test
-def a_kill_at_any_moment_loses_nothing_that_was_told():
+def a_kill_at_any_moment_loses_no_report():
     with Cluster() as cluster:
         told, lost = set(), set()
         for life in range(12):
@@ -232,7 +232,7 @@ def life_until_killed(cluster, first):
 
 
 @test
-def a_kill_before_any_write_or_sync_loses_nothing_that_was_told():
+def a_kill_before_any_write_or_sync_loses_no_report():
     with Cluster() as cluster:
         killer = killer_make(cluster.path)
         lost, when, killed = set(), 0, True

@@ -85,7 +85,7 @@ static void a_container_finds_its_own_group_at_the_mount(void **state)
     expect(&tree, 1, 100);
 }
 
-static void no_limit_is_none(void **state)
+static void without_limits_the_capacity_of_the_machine_counts(void **state)
 {
     (void)state;
     struct tree tree = tree_make("0::/a\nnonsense\n7:\n");
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(version_1_has_a_tree_for_each_controller),
         cmocka_unit_test(version_1_is_found_by_each_controllers_own_name),
         cmocka_unit_test(a_container_finds_its_own_group_at_the_mount),
-        cmocka_unit_test(no_limit_is_none),
+        cmocka_unit_test(without_limits_the_capacity_of_the_machine_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static void a_reader_without_its_writer_is_cut_off(void **state)
     close_all(&scene);
 }
 
-static void a_writer_without_readers_fails_when_it_is_told(void **state)
+static void a_writer_without_readers_fails_when_it_is_notified(void **state)
 {
     (void)state;
     struct scene scene;
@@ -248,7 +248,7 @@ int main(void)
         cmocka_unit_test(writer_and_reader_end_together),
         cmocka_unit_test(a_stream_between_workers_takes_its_time_on_the_network),
         cmocka_unit_test(a_reader_without_its_writer_is_cut_off),
-        cmocka_unit_test(a_writer_without_readers_fails_when_it_is_told),
+        cmocka_unit_test(a_writer_without_readers_fails_when_it_is_notified),
         cmocka_unit_test(a_writer_resumes_for_the_readers_that_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

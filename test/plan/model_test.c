@@ -173,7 +173,7 @@ static void two_downloads_share_the_port_of_their_source(void **state)
     }
 }
 
-static void what_a_crowded_port_leaves_goes_to_others(void **state)
+static void bandwidth_that_a_busy_port_leaves_is_shared(void **state)
 {
     (void)state;
     struct scene scene;
@@ -364,7 +364,7 @@ int main(void)
         cmocka_unit_test(a_fast_worker_needs_less_time),
         cmocka_unit_test(a_task_that_was_retracted_may_go_elsewhere),
         cmocka_unit_test(two_downloads_share_the_port_of_their_source),
-        cmocka_unit_test(what_a_crowded_port_leaves_goes_to_others),
+        cmocka_unit_test(bandwidth_that_a_busy_port_leaves_is_shared),
         cmocka_unit_test(a_download_speeds_up_when_another_ends),
         cmocka_unit_test(latency_and_loss_delay_a_download),
         cmocka_unit_test(downloads_wait_for_a_slot_by_urgency),

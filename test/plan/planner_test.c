@@ -43,7 +43,7 @@ static void assert_list(const uint32_t *actual, const uint32_t *expected, uint32
 
 // ---- List scheduling ---------------------------------------------------------------------
 
-static void a_list_plan_goes_by_rank(void **state)
+static void a_list_plan_is_ordered_by_rank(void **state)
 {
     (void)state;
     struct scene scene;
@@ -224,7 +224,7 @@ static void a_greedy_plan_moves_little(void **state)
     close_all(&scene);
 }
 
-static void a_greedy_plan_follows_what_runs(void **state)
+static void a_greedy_plan_follows_running_tasks(void **state)
 {
     (void)state;
     struct scene scene;
@@ -235,7 +235,7 @@ static void a_greedy_plan_follows_what_runs(void **state)
     close_all(&scene);
 }
 
-static void a_family_goes_to_one_worker(void **state)
+static void a_family_runs_on_one_worker(void **state)
 {
     (void)state;
     struct scene scene;
@@ -268,7 +268,7 @@ static void a_family_is_no_larger_than_the_share_of_a_worker(void **state)
 
 // ---- Known facts ----------------------------------------------------------------------------
 
-static void a_plan_starts_from_what_is_done_and_runs(void **state)
+static void a_plan_starts_from_finished_and_running_tasks(void **state)
 {
     (void)state;
     struct scene scene;
@@ -356,7 +356,7 @@ static void outputs_go_where_other_inputs_of_their_readers_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_plan_goes_by_rank),
+        cmocka_unit_test(a_list_plan_is_ordered_by_rank),
         cmocka_unit_test(a_list_plan_waits_for_transfers),
         cmocka_unit_test(downloads_of_a_worker_are_planned_one_after_the_other),
         cmocka_unit_test(a_penalty_keeps_tasks_where_their_inputs_are),
@@ -368,10 +368,10 @@ int main(void)
         cmocka_unit_test(a_plan_may_be_short),
         cmocka_unit_test(a_greedy_plan_leaves_no_core_idle),
         cmocka_unit_test(a_greedy_plan_moves_little),
-        cmocka_unit_test(a_greedy_plan_follows_what_runs),
-        cmocka_unit_test(a_family_goes_to_one_worker),
+        cmocka_unit_test(a_greedy_plan_follows_running_tasks),
+        cmocka_unit_test(a_family_runs_on_one_worker),
         cmocka_unit_test(a_family_is_no_larger_than_the_share_of_a_worker),
-        cmocka_unit_test(a_plan_starts_from_what_is_done_and_runs),
+        cmocka_unit_test(a_plan_starts_from_finished_and_running_tasks),
         cmocka_unit_test(a_copy_saves_a_transfer),
         cmocka_unit_test(a_task_stays_where_it_is_bound_unless_it_gains_enough),
         cmocka_unit_test(outputs_go_where_other_inputs_of_their_readers_are),

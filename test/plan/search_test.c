@@ -36,7 +36,7 @@ static double search_seconds(const struct plan_graph *graph, const struct plan_c
 
 // ---- Replay ------------------------------------------------------------------------------
 
-static void a_replay_takes_what_tasks_and_transfers_take(void **state)
+static void a_replay_lasts_as_long_as_its_tasks_and_transfers(void **state)
 {
     (void)state;
     struct plan_graph graph = diamond(10);
@@ -160,7 +160,7 @@ static void the_same_seed_finds_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replay_takes_what_tasks_and_transfers_take),
+        cmocka_unit_test(a_replay_lasts_as_long_as_its_tasks_and_transfers),
         cmocka_unit_test(a_replay_stops_at_its_limit),
         cmocka_unit_test(inputs_that_alone_are_missing_come_first),
         cmocka_unit_test(one_rule_is_tried_without_any_effort),

@@ -177,7 +177,7 @@ static void a_walked_job_is_delivered(void **state)
 
 // ---- Priorities, retries, bundles, growing -------------------------------------------------
 
-static void what_is_more_urgent_goes_first(void **state)
+static void the_more_urgent_task_runs_first(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -304,7 +304,7 @@ static int until_stopped(void *argument, struct rota_pool_call *call)
     return 0;
 }
 
-static void what_runs_is_told_to_stop_and_keeps_its_lane(void **state)
+static void a_running_task_is_told_to_stop_and_keeps_its_lane(void **state)
 {
     (void)state;
     for (uint64_t client = 0; client < 2; client++) {
@@ -345,7 +345,7 @@ static void a_job_is_forgotten_when_nothing_of_it_runs(void **state)
     scene_close(pool);
 }
 
-static void what_a_handler_has_of_a_forgotten_job_can_be_delivered(void **state)
+static void a_claimed_task_of_a_forgotten_job_can_be_delivered(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -416,7 +416,7 @@ static void *wait_for_what_never_comes(void *argument)
     return NULL;
 }
 
-static void stopping_lets_everybody_out(void **state)
+static void stopping_releases_all_waiting_callers(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -452,17 +452,17 @@ int main(void)
         cmocka_unit_test(a_failure_leaves_the_same_everywhere),
         cmocka_unit_test(looking_at_a_job_does_not_disturb_it),
         cmocka_unit_test(a_walked_job_is_delivered),
-        cmocka_unit_test(what_is_more_urgent_goes_first),
+        cmocka_unit_test(the_more_urgent_task_runs_first),
         cmocka_unit_test(a_failed_function_is_repeated),
         cmocka_unit_test(a_bundle_is_the_sum_of_its_members),
         cmocka_unit_test(a_function_makes_its_job_grow),
         cmocka_unit_test(many_single_functions),
-        cmocka_unit_test(what_runs_is_told_to_stop_and_keeps_its_lane),
+        cmocka_unit_test(a_running_task_is_told_to_stop_and_keeps_its_lane),
         cmocka_unit_test(a_job_is_forgotten_when_nothing_of_it_runs),
-        cmocka_unit_test(what_a_handler_has_of_a_forgotten_job_can_be_delivered),
+        cmocka_unit_test(a_claimed_task_of_a_forgotten_job_can_be_delivered),
         cmocka_unit_test(finishing_runs_all_that_can),
         cmocka_unit_test(stopping_loses_nothing),
-        cmocka_unit_test(stopping_lets_everybody_out),
+        cmocka_unit_test(stopping_releases_all_waiting_callers),
         cmocka_unit_test(two_pools_do_not_know_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,7 +175,7 @@ static long tell(long refused_first, long refused_end)
     return heap.asked;
 }
 
-static void refused_once_wherever_it_is(void **state)
+static void memory_may_be_refused_once_at_any_moment(void **state)
 {
     (void)state;
     long all = tell(0, 0);
@@ -183,7 +183,7 @@ static void refused_once_wherever_it_is(void **state)
     for (long number = 0; number < all; number++) tell(number, number + 1);
 }
 
-static void refused_for_a_while_wherever_it_is(void **state)
+static void memory_may_be_refused_for_a_while_at_any_moment(void **state)
 {
     (void)state;
     long all = tell(0, 0);
@@ -193,8 +193,8 @@ static void refused_for_a_while_wherever_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_once_wherever_it_is),
-        cmocka_unit_test(refused_for_a_while_wherever_it_is),
+        cmocka_unit_test(memory_may_be_refused_once_at_any_moment),
+        cmocka_unit_test(memory_may_be_refused_for_a_while_at_any_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void the_most_tasks_are_a_limit_for_functions_too(void **state)
     scene_close(pool);
 }
 
-static void needs_have_to_be_there(void **state)
+static void dependencies_must_exist(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -81,7 +81,7 @@ static void needs_have_to_be_there(void **state)
 
 // ---- Unknown ids ----------------------------------------------------------------------------
 
-static void what_is_not_there_is_not_found(void **state)
+static void unknown_tasks_are_not_found(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -127,7 +127,7 @@ static void without_threads_handlers_get_the_functions(void **state)
 }
 
 // A handler of one job is released when the job ends, and so ends its loop.
-static void nobody_waits_for_tasks_of_a_job_that_is_over(void **state)
+static void waiting_for_tasks_of_a_finished_job_returns(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -226,7 +226,7 @@ static void *wait_for_task(void *argument)
     return NULL;
 }
 
-static void whoever_waits_hears_that_the_job_is_forgotten(void **state)
+static void waiting_callers_learn_that_the_job_was_forgotten(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -262,7 +262,7 @@ static int work_a_little(void *ran, struct rota_pool_call *call)
     return 0;
 }
 
-static void many_shut_it_at_once_and_again(void **state)
+static void many_threads_may_close_the_pool_at_once(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 20; i++) {
@@ -289,14 +289,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_most_tasks_are_a_limit_for_functions_too),
-        cmocka_unit_test(needs_have_to_be_there),
-        cmocka_unit_test(what_is_not_there_is_not_found),
+        cmocka_unit_test(dependencies_must_exist),
+        cmocka_unit_test(unknown_tasks_are_not_found),
         cmocka_unit_test(without_threads_handlers_get_the_functions),
-        cmocka_unit_test(nobody_waits_for_tasks_of_a_job_that_is_over),
+        cmocka_unit_test(waiting_for_tasks_of_a_finished_job_returns),
         cmocka_unit_test(a_function_cannot_shut_its_pool),
         cmocka_unit_test(a_function_may_do_everything_else),
-        cmocka_unit_test(whoever_waits_hears_that_the_job_is_forgotten),
-        cmocka_unit_test(many_shut_it_at_once_and_again),
+        cmocka_unit_test(waiting_callers_learn_that_the_job_was_forgotten),
+        cmocka_unit_test(many_threads_may_close_the_pool_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void bars_of_a_line_do_not_overlap(void **state)
     ask_release(&(struct ask){.blocks = ask.blocks});
 }
 
-static void who_begins_and_ends_before_the_last_of_a_line_ends_has_another(void **state)
+static void overlapping_attempts_are_on_different_lines(void **state)
 {
     (void)state;
     struct ask_attempt attempts[] = {ran(0, 0, SECOND), ran(1, SECOND - 3 * MS, SECOND - MS),
@@ -173,7 +173,7 @@ static void times_and_sizes_are_short(void **state)
     assert_string_equal(ask_bytes_text(UINT64_MAX, out), "15.9 EiB");
 }
 
-static void ends_say_what_happened(void **state)
+static void ends_have_a_readable_text(void **state)
 {
     (void)state;
     char out[ASK_TEXT];
@@ -201,11 +201,11 @@ int main(void)
         cmocka_unit_test(the_nearest_name_is_near),
         cmocka_unit_test(objects_have_the_names_of_the_details),
         cmocka_unit_test(bars_of_a_line_do_not_overlap),
-        cmocka_unit_test(who_begins_and_ends_before_the_last_of_a_line_ends_has_another),
+        cmocka_unit_test(overlapping_attempts_are_on_different_lines),
         cmocka_unit_test(the_longest_chain_leads_through_bundles),
         cmocka_unit_test(a_circle_of_conditions_ends),
         cmocka_unit_test(times_and_sizes_are_short),
-        cmocka_unit_test(ends_say_what_happened),
+        cmocka_unit_test(ends_have_a_readable_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void refused(const char *words)
 
 // ---- Files ---------------------------------------------------------------------------------
 
-static void a_text_is_no_database(void **state)
+static void a_text_file_is_refused(void **state)
 {
     (void)state;
     file_write("once upon a time there was a file that was no database at all", 60);
@@ -227,7 +227,7 @@ static void the_database_of_others_is_refused(void **state)
     refused("is a database of another program");
 }
 
-static void a_file_with_two_names_is_refused(void **state)
+static void a_file_with_two_hard_links_is_refused(void **state)
 {
     (void)state;
     char other[160];
@@ -239,7 +239,7 @@ static void a_file_with_two_names_is_refused(void **state)
     unlink(other);
 }
 
-static void what_is_no_file_is_refused(void **state)
+static void a_path_that_is_not_a_file_is_refused(void **state)
 {
     (void)state;
     static const char *const paths[] = {"/", "/dev/null", "/nowhere/at/all", "/proc/version"};
@@ -251,7 +251,7 @@ static void what_is_no_file_is_refused(void **state)
     }
 }
 
-static void rows_that_cannot_be_stop_the_restore(void **state)
+static void invalid_rows_stop_the_restore(void **state)
 {
     (void)state;
     static const char *const faults[] = {
@@ -281,7 +281,7 @@ static void rows_that_cannot_be_stop_the_restore(void **state)
 
 // SQLite does not fold its log when the database was replaced, but does when the log was: then
 // it removes the file that has the name of its log.
-static void a_store_that_failed_leaves_the_log_of_others_alone(void **state)
+static void a_failed_store_does_not_touch_the_log_of_others(void **state)
 {
     (void)state;
     struct store_options options = options_make();
@@ -310,7 +310,7 @@ static void a_store_that_failed_leaves_the_log_of_others_alone(void **state)
 
 // ---- Owners -----------------------------------------------------------------------------------
 
-static void a_second_server_is_kept_out(void **state)
+static void a_second_server_is_refused(void **state)
 {
     (void)state;
     struct store_options options = options_make();
@@ -329,7 +329,7 @@ static void a_second_server_is_kept_out(void **state)
     store_close(first);
 }
 
-static void nobody_else_may_read_the_files(void **state)
+static void other_users_cannot_read_the_files(void **state)
 {
     (void)state;
     static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
@@ -349,7 +349,7 @@ static void nobody_else_may_read_the_files(void **state)
     store_close(store);
 }
 
-static void questions_cannot_write(void **state)
+static void queries_cannot_write(void **state)
 {
     (void)state;
     static const char *const statements[] = {"DELETE FROM sched_job",
@@ -373,7 +373,7 @@ static void questions_cannot_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_is_no_database),
+        cmocka_unit_test(a_text_file_is_refused),
         cmocka_unit_test(a_truncated_database_is_refused),
         cmocka_unit_test(an_emptied_database_is_refused),
         cmocka_unit_test(a_database_emptied_after_its_server_ended_is_refused),
@@ -382,13 +382,13 @@ int main(void)
         cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),
         cmocka_unit_test(a_database_of_another_version_is_refused),
         cmocka_unit_test(the_database_of_others_is_refused),
-        cmocka_unit_test(a_file_with_two_names_is_refused),
-        cmocka_unit_test(what_is_no_file_is_refused),
-        cmocka_unit_test(rows_that_cannot_be_stop_the_restore),
-        cmocka_unit_test(a_store_that_failed_leaves_the_log_of_others_alone),
-        cmocka_unit_test(a_second_server_is_kept_out),
-        cmocka_unit_test(nobody_else_may_read_the_files),
-        cmocka_unit_test(questions_cannot_write),
+        cmocka_unit_test(a_file_with_two_hard_links_is_refused),
+        cmocka_unit_test(a_path_that_is_not_a_file_is_refused),
+        cmocka_unit_test(invalid_rows_stop_the_restore),
+        cmocka_unit_test(a_failed_store_does_not_touch_the_log_of_others),
+        cmocka_unit_test(a_second_server_is_refused),
+        cmocka_unit_test(other_users_cannot_read_the_files),
+        cmocka_unit_test(queries_cannot_write),
     };
     snprintf(path, sizeof path, "%s/rota-bad-%ld", both_folder(), (long)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

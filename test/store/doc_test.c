@@ -35,7 +35,7 @@ static int page_read(void **state)
     return scene_run(&scene) ? 0 : -1;
 }
 
-static void each_question_is_answered(void **state)
+static void each_query_has_an_answer(void **state)
 {
     (void)state;
     uint32_t count = 0;
@@ -82,7 +82,7 @@ static void each_table_and_column_is_described(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_question_is_answered),
+        cmocka_unit_test(each_query_has_an_answer),
         cmocka_unit_test(each_table_and_column_is_described),
     };
     snprintf(path, sizeof path, "%s/rota-doc-%ld", both_folder(), (long)getpid());

@@ -69,31 +69,31 @@ static void a_failed_operation_stops_the_store_and_loses_nothing(void **state)
     at_every_operation((struct fault){.kind = FAULT_ERROR}, "an error");
 }
 
-static void what_was_acknowledged_survives_a_crash(void **state)
+static void acknowledged_turns_survive_a_crash(void **state)
 {
     (void)state;
     at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_NONE}, "a crash");
 }
 
-static void what_was_acknowledged_survives_when_no_write_reached_the_disk(void **state)
+static void acknowledged_turns_survive_if_no_unsynced_write_reached_the_disk(void **state)
 {
     (void)state;
     at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_ALL}, "all lost");
 }
 
-static void what_was_acknowledged_survives_torn_and_reordered_writes(void **state)
+static void acknowledged_turns_survive_torn_and_reordered_writes(void **state)
 {
     (void)state;
     at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_SOME}, "some lost");
 }
 
-static void what_was_settled_survives_when_the_disk_lags_behind(void **state)
+static void settled_turns_survive_while_later_turns_are_written(void **state)
 {
     ahead = true;
     a_failed_operation_stops_the_store_and_loses_nothing(state);
-    what_was_acknowledged_survives_a_crash(state);
-    what_was_acknowledged_survives_when_no_write_reached_the_disk(state);
-    what_was_acknowledged_survives_torn_and_reordered_writes(state);
+    acknowledged_turns_survive_a_crash(state);
+    acknowledged_turns_survive_if_no_unsynced_write_reached_the_disk(state);
+    acknowledged_turns_survive_torn_and_reordered_writes(state);
     ahead = false;
 }
 
@@ -127,10 +127,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_operation_stops_the_store_and_loses_nothing),
-        cmocka_unit_test(what_was_acknowledged_survives_a_crash),
-        cmocka_unit_test(what_was_acknowledged_survives_when_no_write_reached_the_disk),
-        cmocka_unit_test(what_was_acknowledged_survives_torn_and_reordered_writes),
-        cmocka_unit_test(what_was_settled_survives_when_the_disk_lags_behind),
+        cmocka_unit_test(acknowledged_turns_survive_a_crash),
+        cmocka_unit_test(acknowledged_turns_survive_if_no_unsynced_write_reached_the_disk),
+        cmocka_unit_test(acknowledged_turns_survive_torn_and_reordered_writes),
+        cmocka_unit_test(settled_turns_survive_while_later_turns_are_written),
         cmocka_unit_test(a_full_disk_costs_the_ballast_and_nothing_else),
     };
     snprintf(path, sizeof path, "%s/rota-fault-%ld", both_folder(), (long)getpid());

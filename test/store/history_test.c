@@ -21,7 +21,7 @@ static void bytes_fill(uint8_t *bytes, size_t size, uint32_t seed)
     }
 }
 
-static void a_file_gives_back_what_memory_gives_back(void **state)
+static void a_file_has_the_same_rows_as_memory(void **state)
 {
     (void)state;
     static uint8_t bytes[HISTORY_BYTES];
@@ -47,7 +47,7 @@ static void a_file_gives_back_what_memory_gives_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_gives_back_what_memory_gives_back),
+        cmocka_unit_test(a_file_has_the_same_rows_as_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ static void an_old_database_is_noticed(void **state)
 
 // ---- What is no loss -----------------------------------------------------------------------
 
-static void other_programs_may_fold_the_log(void **state)
+static void other_programs_may_make_a_checkpoint(void **state)
 {
     (void)state;
     static const char *const orders[]
@@ -305,7 +305,7 @@ static void child_run(int out)
     _exit(3);
 }
 
-static void a_turn_without_its_index_ends_with_a_sentence(void **state)
+static void a_turn_without_its_index_ends_with_a_message(void **state)
 {
     (void)state;
     int ends[2], status;
@@ -329,7 +329,7 @@ static void a_turn_without_its_index_ends_with_a_sentence(void **state)
 
 // ---- Deleted files --------------------------------------------------------------------------
 
-static void a_fold_notices_a_deleted_log(void **state)
+static void a_checkpoint_notices_a_deleted_log(void **state)
 {
     (void)state;
     turns_run(5);
@@ -354,11 +354,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_old_database_is_noticed, begin, end),
         {"an_old_database_is_noticed before a fold", an_old_database_is_noticed, begin, end,
          &no_check},
-        cmocka_unit_test_setup_teardown(other_programs_may_fold_the_log, begin, end),
+        cmocka_unit_test_setup_teardown(other_programs_may_make_a_checkpoint, begin, end),
         cmocka_unit_test_setup_teardown(a_new_time_is_no_loss, begin, end),
         cmocka_unit_test_setup_teardown(an_emptied_index_is_noticed, begin, end),
-        cmocka_unit_test_setup_teardown(a_turn_without_its_index_ends_with_a_sentence, begin, end),
-        cmocka_unit_test_setup_teardown(a_fold_notices_a_deleted_log, begin, end),
+        cmocka_unit_test_setup_teardown(a_turn_without_its_index_ends_with_a_message, begin, end),
+        cmocka_unit_test_setup_teardown(a_checkpoint_notices_a_deleted_log, begin, end),
     };
     snprintf(path, sizeof path, "%s/overwritten-%d", both_folder(), getpid());
     return cmocka_run_group_tests(tests, NULL, NULL);

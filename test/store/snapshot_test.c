@@ -101,7 +101,7 @@ static bool names_count(void *context, const struct look_task *task)
     return true;
 }
 
-static void a_look_at_other_tables_says_what_to_do(void **state)
+static void a_snapshot_of_another_schema_version_says_what_to_do(void **state)
 {
     (void)state;
     struct store_error error;
@@ -116,7 +116,7 @@ static void a_look_at_other_tables_says_what_to_do(void **state)
 
 // ---- Looking ----------------------------------------------------------------------------
 
-static void a_look_rebuilds_the_core_beside_a_server(void **state)
+static void a_snapshot_restores_the_core_while_a_server_runs(void **state)
 {
     (void)state;
     uint32_t tasks = 0;
@@ -139,7 +139,7 @@ static bool is_answered(struct store *store)
     return store_answer_find(store, &request) && strcmp(request.answer, "seen") == 0;
 }
 
-static void a_look_sees_one_moment(void **state)
+static void a_snapshot_does_not_change(void **state)
 {
     (void)state;
     struct store_request request = {.id = "look", .answer = "seen"};
@@ -157,7 +157,7 @@ static void a_look_sees_one_moment(void **state)
     store_close(server);
 }
 
-static void what_a_worker_reports_is_kept(void **state)
+static void reports_of_workers_are_stored(void **state)
 {
     (void)state;
     struct store_error error;
@@ -211,7 +211,7 @@ static void *locks_churn(void *over)
     return NULL;
 }
 
-static void whether_a_server_has_it_is_known_beside_other_locks(void **state)
+static void a_lock_test_ignores_other_locks(void **state)
 {
     (void)state;
     atomic_bool over = false;
@@ -229,7 +229,7 @@ static void whether_a_server_has_it_is_known_beside_other_locks(void **state)
     assert_false(store_is_held(path));
 }
 
-static void what_is_no_database_is_refused(void **state)
+static void a_file_that_is_not_a_database_is_refused(void **state)
 {
     (void)state;
     struct store_error error;
@@ -247,12 +247,12 @@ static void what_is_no_database_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_look_at_other_tables_says_what_to_do),
-        cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
-        cmocka_unit_test(a_look_sees_one_moment),
-        cmocka_unit_test(what_a_worker_reports_is_kept),
-        cmocka_unit_test(whether_a_server_has_it_is_known_beside_other_locks),
-        cmocka_unit_test(what_is_no_database_is_refused),
+        cmocka_unit_test(a_snapshot_of_another_schema_version_says_what_to_do),
+        cmocka_unit_test(a_snapshot_restores_the_core_while_a_server_runs),
+        cmocka_unit_test(a_snapshot_does_not_change),
+        cmocka_unit_test(reports_of_workers_are_stored),
+        cmocka_unit_test(a_lock_test_ignores_other_locks),
+        cmocka_unit_test(a_file_that_is_not_a_database_is_refused),
     };
     snprintf(path, sizeof path, "%s/rota-look-%ld", both_folder(), (long)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

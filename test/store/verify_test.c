@@ -87,7 +87,7 @@ static uint32_t verify(char **said)
     return broken;
 }
 
-static void a_sound_file_is_sound(void **state)
+static void a_valid_file_has_no_findings(void **state)
 {
     (void)state;
     char *said;
@@ -118,7 +118,7 @@ static void each_planted_fault_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_file_is_sound),
+        cmocka_unit_test(a_valid_file_has_no_findings),
         cmocka_unit_test(each_planted_fault_is_found),
     };
     snprintf(path, sizeof path, "%s/rota-verify-%ld", both_folder(), (long)getpid());

@@ -104,7 +104,7 @@ static struct rota_event retried(int32_t status, uint32_t tries, const struct en
     return retried_of(status, tries, ENDS_LOSSES, repeat);
 }
 
-static void failures_are_retried_as_the_task_says(void **state)
+static void failures_are_retried_by_the_rules_of_the_task(void **state)
 {
     (void)state;
     static const int32_t exits[] = {75};
@@ -140,7 +140,7 @@ int main(void)
         cmocka_unit_test(an_input_without_a_copy_or_without_room_is_a_loss_everywhere),
         cmocka_unit_test(a_stop_that_the_core_did_not_ask_for_is_a_loss_on_a_server_only),
         cmocka_unit_test(an_attempt_that_its_worker_refuses_is_lost_and_no_try),
-        cmocka_unit_test(failures_are_retried_as_the_task_says),
+        cmocka_unit_test(failures_are_retried_by_the_rules_of_the_task),
         cmocka_unit_test(lost_inputs_have_a_backoff_and_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

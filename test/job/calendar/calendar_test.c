@@ -153,7 +153,7 @@ static void rare_days_are_found_and_impossible_ones_are_not(void **state)
 
 // ---- Clocks that are set ---------------------------------------------------
 
-static void a_time_in_the_gap_fires_behind_it(void **state)
+static void a_time_in_the_gap_fires_after_it(void **state)
 {
     (void)state;
     fires("start_times: 02:30,02:45; zone: Europe/Berlin", "2026-03-28 12:00",
@@ -164,7 +164,7 @@ static void a_time_in_the_gap_fires_behind_it(void **state)
           "2026-09-06 01:00 -03:00, 2026-09-13 00:10 -03:00");
 }
 
-static void a_time_that_comes_twice_fires_the_first_time(void **state)
+static void a_repeated_time_fires_once(void **state)
 {
     (void)state;
     fires("start_times: 02:30; zone: Europe/Berlin", "2026-10-24 12:00",
@@ -177,7 +177,7 @@ static void a_time_that_comes_twice_fires_the_first_time(void **state)
           "2026-04-04 23:30 -03:00, 2026-04-05 23:30 -04:00");
 }
 
-static void a_beat_leaves_out_what_the_clock_leaves_out(void **state)
+static void an_interval_skips_the_hour_that_the_clock_skips(void **state)
 {
     (void)state;
     fires("run_window: 01:00-03:30; start_mins: 20,40; zone: Europe/Berlin", "2026-03-28 23:00",
@@ -299,7 +299,7 @@ static void mistakes_are_named(void **state)
     }
 }
 
-static void a_half_is_right_by_itself(void **state)
+static void a_part_of_a_calendar_is_checked_by_itself(void **state)
 {
     (void)state;
     struct almanac almanac;
@@ -337,15 +337,15 @@ int main(void)
         cmocka_unit_test(one_of_two_days_is_enough_for_cron),
         cmocka_unit_test(cron_has_nicknames),
         cmocka_unit_test(rare_days_are_found_and_impossible_ones_are_not),
-        cmocka_unit_test(a_time_in_the_gap_fires_behind_it),
-        cmocka_unit_test(a_time_that_comes_twice_fires_the_first_time),
-        cmocka_unit_test(a_beat_leaves_out_what_the_clock_leaves_out),
+        cmocka_unit_test(a_time_in_the_gap_fires_after_it),
+        cmocka_unit_test(a_repeated_time_fires_once),
+        cmocka_unit_test(an_interval_skips_the_hour_that_the_clock_skips),
         cmocka_unit_test(a_beat_does_not_repeat_an_hour),
         cmocka_unit_test(a_day_that_is_left_out_fires_at_its_end),
         cmocka_unit_test(offsets_may_have_seconds),
         cmocka_unit_test(the_ends_of_time_break_nothing),
         cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(a_half_is_right_by_itself),
+        cmocka_unit_test(a_part_of_a_calendar_is_checked_by_itself),
         cmocka_unit_test(long_mistakes_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void a_firing_is_staged_once_in_its_minute(void **state)
     almanac_close(&scene.almanac);
 }
 
-static void what_is_defined_in_the_minute_waits_for_the_next(void **state)
+static void a_definition_made_in_its_minute_waits_for_the_next(void **state)
 {
     (void)state;
     struct scene scene;
@@ -112,7 +112,7 @@ static void an_active_definition_queues_one(void **state)
     almanac_close(&scene.almanac);
 }
 
-static void a_remembered_firing_goes_before_a_new_one(void **state)
+static void a_remembered_firing_precedes_a_new_one(void **state)
 {
     (void)state;
     struct scene scene;
@@ -148,7 +148,7 @@ static void the_minute_of_the_last_end_holds_a_firing_up(void **state)
 
 // ---- Downtimes -------------------------------------------------------------
 
-static void what_was_missed_is_skipped(void **state)
+static void missed_firings_are_skipped(void **state)
 {
     (void)state;
     struct scene scene;
@@ -177,7 +177,7 @@ static void one_run_makes_up_for_all_that_was_missed(void **state)
     almanac_close(&scene.almanac);
 }
 
-static void a_firing_now_makes_up_for_those_missed(void **state)
+static void one_firing_replaces_the_missed_ones(void **state)
 {
     (void)state;
     struct scene scene;
@@ -193,7 +193,7 @@ static void a_firing_now_makes_up_for_those_missed(void **state)
 
 // ---- Clocks that jump (G19) --------------------------------------------------
 
-static void a_clock_that_goes_back_fires_nothing_again(void **state)
+static void a_clock_set_back_fires_nothing_again(void **state)
 {
     (void)state;
     struct scene scene;
@@ -241,15 +241,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_firing_is_staged_once_in_its_minute),
-        cmocka_unit_test(what_is_defined_in_the_minute_waits_for_the_next),
+        cmocka_unit_test(a_definition_made_in_its_minute_waits_for_the_next),
         cmocka_unit_test(an_active_definition_skips),
         cmocka_unit_test(an_active_definition_queues_one),
-        cmocka_unit_test(a_remembered_firing_goes_before_a_new_one),
+        cmocka_unit_test(a_remembered_firing_precedes_a_new_one),
         cmocka_unit_test(the_minute_of_the_last_end_holds_a_firing_up),
-        cmocka_unit_test(what_was_missed_is_skipped),
+        cmocka_unit_test(missed_firings_are_skipped),
         cmocka_unit_test(one_run_makes_up_for_all_that_was_missed),
-        cmocka_unit_test(a_firing_now_makes_up_for_those_missed),
-        cmocka_unit_test(a_clock_that_goes_back_fires_nothing_again),
+        cmocka_unit_test(one_firing_replaces_the_missed_ones),
+        cmocka_unit_test(a_clock_set_back_fires_nothing_again),
         cmocka_unit_test(a_random_clock_fires_each_minute_at_most_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void offsets_agree(const struct zone *zone, const char *name, int64_t fro
     }
 }
 
-static void rules_are_what_the_c_library_thinks(void **state)
+static void rules_agree_with_the_c_library(void **state)
 {
     (void)state;
     const char *const rules[] = {
@@ -237,7 +237,7 @@ static struct zone *zone_of_file(const char *name)
     return zone;
 }
 
-static void real_zones_are_what_the_c_library_thinks(void **state)
+static void real_zones_agree_with_the_c_library(void **state)
 {
     (void)state;
     const char *const names[] = {
@@ -275,12 +275,12 @@ int main(void)
         cmocka_unit_test(dates_and_days_agree),
         cmocka_unit_test(changes_of_a_file_count_until_its_rule_does),
         cmocka_unit_test(times_are_reached_once),
-        cmocka_unit_test(rules_are_what_the_c_library_thinks),
+        cmocka_unit_test(rules_agree_with_the_c_library),
         cmocka_unit_test(summer_may_last_all_year_or_begin_in_another),
         cmocka_unit_test(broken_rules_are_refused),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(leap_seconds_are_refused),
-        cmocka_unit_test(real_zones_are_what_the_c_library_thinks),
+        cmocka_unit_test(real_zones_agree_with_the_c_library),
         cmocka_unit_test(names_cannot_lead_out_of_the_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

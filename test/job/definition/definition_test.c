@@ -95,7 +95,7 @@ static bool definitions_equal(const struct definition *left, const struct defini
 
 // ---- What a file says ------------------------------------------------------
 
-static void a_file_says_what_it_says(void **state)
+static void a_file_is_parsed_completely(void **state)
 {
     (void)state;
     struct definitions file;
@@ -127,7 +127,7 @@ static void a_file_says_what_it_says(void **state)
     definitions_release(&file);
 }
 
-static void what_is_not_given_has_its_default(void **state)
+static void missing_keys_have_defaults(void **state)
 {
     (void)state;
     struct definitions file;
@@ -363,7 +363,7 @@ static void the_nine_wrong_conditions_are_refused(void **state)
 
 // ---- Back to text ----------------------------------------------------------
 
-static void what_is_written_parses_as_the_same(void **state)
+static void a_written_definition_parses_as_the_same(void **state)
 {
     (void)state;
     struct definitions file, again;
@@ -380,7 +380,7 @@ static void what_is_written_parses_as_the_same(void **state)
     definitions_release(&file);
 }
 
-static void writing_needs_room_and_says_how_much(void **state)
+static void writing_returns_the_size_it_needs(void **state)
 {
     (void)state;
     struct definition task = definition_begin(DEFINITION_INSERT, "a");
@@ -395,7 +395,7 @@ static void writing_needs_room_and_says_how_much(void **state)
     assert_string_equal(text, "inser");
 }
 
-static void what_cannot_stand_on_a_line_is_not_written(void **state)
+static void values_that_do_not_fit_on_a_line_are_not_written(void **state)
 {
     (void)state;
     char text[100];
@@ -464,8 +464,8 @@ static void the_documentation_is_the_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_says_what_it_says),
-        cmocka_unit_test(what_is_not_given_has_its_default),
+        cmocka_unit_test(a_file_is_parsed_completely),
+        cmocka_unit_test(missing_keys_have_defaults),
         cmocka_unit_test(newlines_marks_and_blanks_do_not_matter),
         cmocka_unit_test(sizes_and_times_have_units),
         cmocka_unit_test(misspelt_words_are_guessed),
@@ -481,9 +481,9 @@ int main(void)
         cmocka_unit_test(names_come_once),
         cmocka_unit_test(parents_are_bundles),
         cmocka_unit_test(the_nine_wrong_conditions_are_refused),
-        cmocka_unit_test(what_is_written_parses_as_the_same),
-        cmocka_unit_test(writing_needs_room_and_says_how_much),
-        cmocka_unit_test(what_cannot_stand_on_a_line_is_not_written),
+        cmocka_unit_test(a_written_definition_parses_as_the_same),
+        cmocka_unit_test(writing_returns_the_size_it_needs),
+        cmocka_unit_test(values_that_do_not_fit_on_a_line_are_not_written),
         cmocka_unit_test(the_documentation_is_the_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

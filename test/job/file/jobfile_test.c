@@ -36,7 +36,7 @@ static const char full[] = "rota: 1\n"
                            "  b: 'false'\n"
                            "  night: {tasks: [{name: m, run: 'true'}]}\n";
 
-static void a_command_is_what_the_file_says(void **state)
+static void a_command_is_taken_from_the_file(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -109,7 +109,7 @@ static void an_environment_is_merged_by_name_and_plain_words_stay_words(void **s
     jobfile_release(&file);
 }
 
-static void inputs_know_who_makes_them(void **state)
+static void inputs_have_their_producers(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -195,7 +195,7 @@ static void a_stream_flows_while_its_producer_runs(void **state)
     jobfile_release(&file);
 }
 
-static void who_writes_a_stream_begins_when_all_who_read_it_can(void **state)
+static void the_writer_of_a_stream_waits_for_all_its_readers(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -212,7 +212,7 @@ static void who_writes_a_stream_begins_when_all_who_read_it_can(void **state)
     jobfile_release(&file);
 }
 
-static void foreach_makes_many_and_their_name_stands_for_all(void **state)
+static void foreach_makes_many_tasks_that_share_a_name(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -237,7 +237,7 @@ static void foreach_makes_many_and_their_name_stands_for_all(void **state)
     jobfile_release(&file);
 }
 
-static void json_says_the_same(void **state)
+static void json_gives_the_same_data_as_yaml(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -318,7 +318,7 @@ static void splits(const char *line, const char *expected)
     jobfile_release(&file);
 }
 
-static void only_what_a_shell_would_not_look_at_is_split(void **state)
+static void only_commands_without_shell_syntax_are_split(void **state)
 {
     (void)state;
     splits("cc -c  a.c -o=b,c:d@e%f+g", "cc|-c|a.c|-o=b,c:d@e%f+g");
@@ -340,21 +340,21 @@ static void only_what_a_shell_would_not_look_at_is_split(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_is_what_the_file_says),
+        cmocka_unit_test(a_command_is_taken_from_the_file),
         cmocka_unit_test(retries_have_a_pause_that_grows_and_codes),
         cmocka_unit_test(the_top_holds_for_all),
         cmocka_unit_test(an_environment_is_merged_by_name_and_plain_words_stay_words),
-        cmocka_unit_test(inputs_know_who_makes_them),
+        cmocka_unit_test(inputs_have_their_producers),
         cmocka_unit_test(outputs_have_kinds_and_may_be_kept),
         cmocka_unit_test(conditions_are_postfix_and_name_tasks_by_number),
         cmocka_unit_test(a_bundle_is_written_around_its_tasks_or_named_by_them),
         cmocka_unit_test(a_stream_flows_while_its_producer_runs),
-        cmocka_unit_test(who_writes_a_stream_begins_when_all_who_read_it_can),
-        cmocka_unit_test(foreach_makes_many_and_their_name_stands_for_all),
-        cmocka_unit_test(json_says_the_same),
+        cmocka_unit_test(the_writer_of_a_stream_waits_for_all_its_readers),
+        cmocka_unit_test(foreach_makes_many_tasks_that_share_a_name),
+        cmocka_unit_test(json_gives_the_same_data_as_yaml),
         cmocka_unit_test(each_line_of_json_lines_is_a_task_but_perhaps_the_first),
         cmocka_unit_test(a_byte_order_mark_and_line_ends_of_other_systems_are_taken),
-        cmocka_unit_test(only_what_a_shell_would_not_look_at_is_split),
+        cmocka_unit_test(only_commands_without_shell_syntax_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,21 +226,21 @@ static void wrong_check(enum jobfile_format format, const char *head, const stru
     jobfile_release(&file);
 }
 
-static void what_is_wrong_at_the_top_is_found(void **state)
+static void errors_at_the_top_level_are_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wrong_yaml / sizeof *wrong_yaml; i++)
         wrong_check(JOBFILE_YAML, "", &wrong_yaml[i]);
 }
 
-static void what_is_wrong_in_a_task_is_found(void **state)
+static void errors_in_a_task_are_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wrong_tasks / sizeof *wrong_tasks; i++)
         wrong_check(JOBFILE_YAML, TASKS, &wrong_tasks[i]);
 }
 
-static void a_cycle_is_told_as_a_whole(void **state)
+static void a_cycle_is_reported_completely(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cycles / sizeof *cycles; i++)
@@ -282,7 +282,7 @@ static const struct wrong wrong_json[] = {
     {"[]", "1:1: the file is a list; expected a mapping\n"},
 };
 
-static void what_is_no_json_is_found(void **state)
+static void invalid_json_is_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wrong_json / sizeof *wrong_json; i++)
@@ -296,7 +296,7 @@ static void what_is_no_json_is_found(void **state)
 
 // ---- Bytes and limits ----------------------------------------------------------
 
-static void what_is_no_text_is_found(void **state)
+static void invalid_text_is_found(void **state)
 {
     (void)state;
     refused(JOBFILE_YAML, TASKS "  \xc3\xa4: \xff\n", "2:6: not valid UTF-8\n");
@@ -360,7 +360,7 @@ static void long_names_and_commands_are_refused(void **state)
     free(run);
 }
 
-static void only_the_first_mistakes_are_told_and_each_once(void **state)
+static void only_the_first_errors_are_reported_each_once(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -416,14 +416,14 @@ static void a_long_chain_may_be_a_cycle_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_at_the_top_is_found),
-        cmocka_unit_test(what_is_wrong_in_a_task_is_found),
-        cmocka_unit_test(a_cycle_is_told_as_a_whole),
-        cmocka_unit_test(what_is_no_json_is_found),
-        cmocka_unit_test(what_is_no_text_is_found),
+        cmocka_unit_test(errors_at_the_top_level_are_found),
+        cmocka_unit_test(errors_in_a_task_are_found),
+        cmocka_unit_test(a_cycle_is_reported_completely),
+        cmocka_unit_test(invalid_json_is_found),
+        cmocka_unit_test(invalid_text_is_found),
         cmocka_unit_test(depth_ends_before_it_costs),
         cmocka_unit_test(long_names_and_commands_are_refused),
-        cmocka_unit_test(only_the_first_mistakes_are_told_and_each_once),
+        cmocka_unit_test(only_the_first_errors_are_reported_each_once),
         cmocka_unit_test(too_many_tasks_and_needs_are_refused),
         cmocka_unit_test(a_long_chain_may_be_a_cycle_too),
     };

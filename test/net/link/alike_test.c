@@ -102,7 +102,7 @@ static struct relay said_to(struct pair *pair, const struct link_key *key)
     return relay;
 }
 
-static void the_same_is_said(void **state)
+static void both_get_equal_bytes(void **state)
 {
     struct pair *pair = *state;
     struct link_key keys[WAYS];
@@ -198,7 +198,7 @@ static void a_single_key_takes_as_long(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_close)
-    const struct CMUnitTest tests[] = {TEST(the_same_is_said), TEST(many_keys_take_as_long),
+    const struct CMUnitTest tests[] = {TEST(both_get_equal_bytes), TEST(many_keys_take_as_long),
                                        TEST(a_single_key_takes_as_long)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void greet_put(struct wire_out *out, const char *name)
     wire_put(out, &message);
 }
 
-static void early_data_is_taken_by_nobody(void **state)
+static void early_data_is_ignored(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message;
@@ -141,7 +141,7 @@ static void early_data_is_taken_by_nobody(void **state)
     visit_end(pair, &visit);
 }
 
-static void early_data_counts_as_what_strangers_say(void **state)
+static void early_data_counts_as_data_of_a_stranger(void **state)
 {
     struct pair *pair = *state;
     struct wire_out early = {0};
@@ -156,8 +156,8 @@ static void early_data_counts_as_what_strangers_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(early_data_is_taken_by_nobody, setup, pair_close),
-        cmocka_unit_test_setup_teardown(early_data_counts_as_what_strangers_say, setup, pair_close),
+        cmocka_unit_test_setup_teardown(early_data_is_ignored, setup, pair_close),
+        cmocka_unit_test_setup_teardown(early_data_counts_as_data_of_a_stranger, setup, pair_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void refused(const char *path, const char *reason)
     assert_null(strstr(error.text, "0011"));
 }
 
-static void what_is_written_is_read(void **state)
+static void a_written_key_file_can_be_read(void **state)
 {
     struct pair *pair = *state;
     struct link_key items[3];
@@ -93,7 +93,7 @@ static void lines_that_are_no_keys_are_refused(void **state)
     link_keys_release(&keys);
 }
 
-static void there_are_at_most_1024_of_them(void **state)
+static void a_key_file_has_at_most_1024_keys(void **state)
 {
     struct link_error error;
     struct link_keys keys;
@@ -151,9 +151,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_open, pair_close)
     const struct CMUnitTest tests[] = {
-        TEST(what_is_written_is_read),
+        TEST(a_written_key_file_can_be_read),
         TEST(lines_that_are_no_keys_are_refused),
-        TEST(there_are_at_most_1024_of_them),
+        TEST(a_key_file_has_at_most_1024_keys),
         TEST(files_that_others_could_read_or_change_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

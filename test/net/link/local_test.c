@@ -60,7 +60,7 @@ static void bytes_may_come_one_by_one(void **state)
     wire_out_release(&out);
 }
 
-static void what_was_said_before_the_end_is_heard(void **state)
+static void messages_before_the_close_are_received(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
@@ -112,7 +112,7 @@ static void a_reader_that_is_slow_is_not_buried(void **state)
     assert_int_equal(heard, 40);
 }
 
-static void long_messages_leave_no_memory_behind(void **state)
+static void long_messages_leak_no_memory(void **state)
 {
     struct pair *pair = *state;
     local_open(pair);
@@ -173,7 +173,7 @@ static void other_users_are_turned_away(void **state)
     assert_int_equal(status, 0);
 }
 
-static void a_path_is_taken_over_only_when_nobody_is_there(void **state)
+static void a_socket_path_is_taken_over_only_if_unused(void **state)
 {
     struct pair *pair = *state;
     struct link_listener second;
@@ -193,7 +193,7 @@ static void a_path_is_taken_over_only_when_nobody_is_there(void **state)
     assert_int_equal(access(pair->path, F_OK), 0);
 }
 
-static void where_nobody_listens_nothing_begins(void **state)
+static void connecting_without_a_listener_fails(void **state)
 {
     struct pair *pair = *state;
     struct link_error error;
@@ -207,7 +207,7 @@ static void where_nobody_listens_nothing_begins(void **state)
     assert_non_null(strstr(error.text, "at most 107 bytes"));
 }
 
-static void without_files_to_spare_who_waits_is_turned_away(void **state)
+static void without_free_descriptors_waiting_peers_are_refused(void **state)
 {
     struct pair *pair = *state;
     struct rlimit before, few;
@@ -250,16 +250,16 @@ int main(void)
         TEST(messages_of_all_sizes_go_both_ways),
         TEST(a_pair_of_sockets_carries_them_too),
         TEST(bytes_may_come_one_by_one),
-        TEST(what_was_said_before_the_end_is_heard),
+        TEST(messages_before_the_close_are_received),
         TEST(a_peer_that_vanishes_is_no_signal),
         TEST(a_reader_that_is_slow_is_not_buried),
-        TEST(long_messages_leave_no_memory_behind),
+        TEST(long_messages_leak_no_memory),
         TEST(a_message_that_is_too_long_closes_the_link),
         TEST(the_socket_is_for_its_owner),
         TEST(other_users_are_turned_away),
-        TEST(a_path_is_taken_over_only_when_nobody_is_there),
-        TEST(where_nobody_listens_nothing_begins),
-        TEST(without_files_to_spare_who_waits_is_turned_away),
+        TEST(a_socket_path_is_taken_over_only_if_unused),
+        TEST(connecting_without_a_listener_fails),
+        TEST(without_free_descriptors_waiting_peers_are_refused),
         TEST(addresses_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void refused_at_once(struct pair *pair, const char *bytes, size_t count)
     close(file);
 }
 
-static void what_is_no_tls_is_refused_at_once(void **state)
+static void data_that_is_not_tls_is_refused_at_once(void **state)
 {
     struct pair *pair = *state;
     static const char http[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -96,7 +96,7 @@ static void first_messages_of_garbage_are_refused(void **state)
     meet(pair);
 }
 
-static void who_is_silent_has_ten_seconds(void **state)
+static void a_silent_peer_has_ten_seconds(void **state)
 {
     struct pair *pair = *state;
     int file = plain_connect(pair);
@@ -181,7 +181,7 @@ static void a_server_without_the_key_is_not_believed(void **state)
     close(file);
 }
 
-static void what_is_changed_on_its_way_is_noticed(void **state)
+static void changed_bytes_are_detected(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
@@ -225,7 +225,7 @@ static void a_crowd_of_one_address_does_not_push_out_another(void **state)
     meet(pair);
 }
 
-static void of_a_crowd_of_strangers_64_stay_by_lot(void **state)
+static void of_many_strangers_64_random_ones_stay_connected(void **state)
 {
     struct pair *pair = *state;
     int files[CROWD], open = 0, early = 0;
@@ -319,13 +319,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stranger_setup, pair_close)
     const struct CMUnitTest tests[] = {
-        TEST(what_is_no_tls_is_refused_at_once),
+        TEST(data_that_is_not_tls_is_refused_at_once),
         TEST(first_messages_of_garbage_are_refused),
-        TEST(who_is_silent_has_ten_seconds),
+        TEST(a_silent_peer_has_ten_seconds),
         TEST(bytes_may_come_one_by_one),
         TEST(a_server_without_the_key_is_not_believed),
-        TEST(what_is_changed_on_its_way_is_noticed),
-        TEST(of_a_crowd_of_strangers_64_stay_by_lot),
+        TEST(changed_bytes_are_detected),
+        TEST(of_many_strangers_64_random_ones_stay_connected),
         TEST(a_crowd_of_one_address_does_not_push_out_another),
         TEST(only_tls_13_with_a_key_and_an_exchange_is_spoken),
     };

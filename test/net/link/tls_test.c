@@ -28,7 +28,7 @@ static void pair_meet(struct pair *pair, enum wire_role role)
     if (pair->there->state != LINK_OPEN) fail_msg("there: %s", pair->there->reason);
 }
 
-static void a_key_tells_who_comes(void **state)
+static void a_key_identifies_the_peer(void **state)
 {
     struct pair *pair = *state;
     for (int i = 0; i < 4; i++) {
@@ -50,7 +50,7 @@ static void messages_of_all_sizes_go_both_ways(void **state)
     pair_talk(pair, 20, WIRE_FRAME_MAX - 100);
 }
 
-static void what_is_told_at_once_is_heard_at_once(void **state)
+static void a_message_sent_before_the_link_is_open_arrives(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
@@ -66,7 +66,7 @@ static void what_is_told_at_once_is_heard_at_once(void **state)
     assert_int_equal(result, WIRE_GOT);
 }
 
-static void the_end_is_told(void **state)
+static void the_close_is_reported(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
@@ -170,7 +170,7 @@ static void named_hosts_are_found_without_waiting(void **state)
         link_close(link_connect("no.such.host.invalid:1", pair_key(pair, WIRE_PEER), &error));
 }
 
-static void where_nobody_listens_it_is_said(void **state)
+static void connecting_without_a_listener_gives_a_reason(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair, pair_key(pair, WIRE_CLIENT));
@@ -238,15 +238,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tls_setup, pair_close)
     const struct CMUnitTest tests[] = {
-        TEST(a_key_tells_who_comes),
+        TEST(a_key_identifies_the_peer),
         TEST(messages_of_all_sizes_go_both_ways),
-        TEST(what_is_told_at_once_is_heard_at_once),
-        TEST(the_end_is_told),
+        TEST(a_message_sent_before_the_link_is_open_arrives),
+        TEST(the_close_is_reported),
         TEST(a_peer_that_vanishes_is_no_signal),
         TEST(all_wrong_keys_are_refused_alike),
         TEST(keys_may_change_while_listening),
         TEST(named_hosts_are_found_without_waiting),
-        TEST(where_nobody_listens_it_is_said),
+        TEST(connecting_without_a_listener_gives_a_reason),
         TEST(without_keys_only_unix_sockets_are_used),
         TEST(a_second_listener_at_a_port_is_refused),
         TEST(ipv6_is_an_address_like_others),

@@ -35,7 +35,7 @@ static void feed(struct wire_in *in, const char *bytes, uint32_t count)
     wire_in_came(in, count);
 }
 
-static void a_message_comes_out_as_it_went_in(void **state)
+static void decoding_returns_the_encoded_message(void **state)
 {
     (void)state;
     wire_text argv[3];
@@ -130,7 +130,7 @@ static void of_another_version_only_the_version_is_read(void **state)
     }
 }
 
-static void what_waits_can_be_told_by_its_kind(void **state)
+static void waiting_messages_can_be_checked_by_kind(void **state)
 {
     (void)state;
     struct wire_message started = {.kind = WIRE_STARTED_MESSAGE},
@@ -154,7 +154,7 @@ static void what_waits_can_be_told_by_its_kind(void **state)
 }
 
 // There are always bytes left to send, and still the buffer does not grow.
-static void what_is_sent_leaves_room_for_more(void **state)
+static void sending_frees_space_in_the_buffer(void **state)
 {
     (void)state;
     struct wire_message message = {.kind = WIRE_STOP_MESSAGE}, got;
@@ -178,12 +178,12 @@ static void what_is_sent_leaves_room_for_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_comes_out_as_it_went_in),
+        cmocka_unit_test(decoding_returns_the_encoded_message),
         cmocka_unit_test(broken_frames_are_refused),
         cmocka_unit_test(a_frame_longer_than_allowed_is_refused_at_both_ends),
         cmocka_unit_test(of_another_version_only_the_version_is_read),
-        cmocka_unit_test(what_waits_can_be_told_by_its_kind),
-        cmocka_unit_test(what_is_sent_leaves_room_for_more),
+        cmocka_unit_test(waiting_messages_can_be_checked_by_kind),
+        cmocka_unit_test(sending_frees_space_in_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void contents_are(struct scene *scene, const struct cache_entry *entries,
     assert_string_equal(there, expected);
 }
 
-static void what_was_used_longest_ago_goes_first(void **state)
+static void the_least_recently_used_content_is_evicted_first(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entries[10];
@@ -53,7 +53,7 @@ static void what_was_used_longest_ago_goes_first(void **state)
     contents_are(scene, entries, 10, "befghij");
 }
 
-static void adding_evicts_by_itself_and_keeps_what_it_added(void **state)
+static void adding_evicts_others_and_keeps_the_new_content(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entries[8];
@@ -71,7 +71,7 @@ static void adding_evicts_by_itself_and_keeps_what_it_added(void **state)
     assert_int_equal(cache_bytes(&scene->cache), 22 * SIZE);
 }
 
-static void what_is_open_or_bound_stays(void **state)
+static void open_or_bound_contents_are_not_evicted(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entries[6];
@@ -142,7 +142,7 @@ static pid_t other_begin(struct scene *scene, const struct cache_entry *held)
     return child;
 }
 
-static void what_another_process_needs_stays_until_it_dies(void **state)
+static void contents_of_another_process_stay_until_it_dies(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entries[4];
@@ -159,7 +159,7 @@ static void what_another_process_needs_stays_until_it_dies(void **state)
     contents_are(scene, entries, 4, "");
 }
 
-static void what_dead_processes_left_is_removed(void **state)
+static void leftovers_of_dead_processes_are_removed(void **state)
 {
     struct scene *scene = *state;
     char target[200];
@@ -180,7 +180,7 @@ static void what_dead_processes_left_is_removed(void **state)
     text_added(scene, "y");
 }
 
-static void a_result_goes_with_its_contents(void **state)
+static void a_result_is_removed_with_its_contents(void **state)
 {
     struct scene *scene = *state;
     uint8_t key[CACHE_HASH] = {1}, other[CACHE_HASH] = {2};
@@ -246,13 +246,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
     const struct CMUnitTest tests[] = {
-        TEST(what_was_used_longest_ago_goes_first),
-        TEST(adding_evicts_by_itself_and_keeps_what_it_added),
-        TEST(what_is_open_or_bound_stays),
+        TEST(the_least_recently_used_content_is_evicted_first),
+        TEST(adding_evicts_others_and_keeps_the_new_content),
+        TEST(open_or_bound_contents_are_not_evicted),
         TEST(a_tree_keeps_its_files),
-        TEST(what_another_process_needs_stays_until_it_dies),
-        TEST(what_dead_processes_left_is_removed),
-        TEST(a_result_goes_with_its_contents),
+        TEST(contents_of_another_process_stay_until_it_dies),
+        TEST(leftovers_of_dead_processes_are_removed),
+        TEST(a_result_is_removed_with_its_contents),
         TEST(processes_that_evict_never_take_from_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void lost(struct scene *scene, const struct cache_entry *entry)
     assert_false(file_is_there(scene, "lost"));
 }
 
-static void a_file_comes_out_as_it_went_in(void **state)
+static void a_file_is_restored_unchanged(void **state)
 {
     struct scene *scene = *state;
     file_write(scene, "out", "hello\n");
@@ -73,7 +73,7 @@ static void an_empty_file_and_a_program_are_kept_as_they_are(void **state)
     assert_int_equal(mode_of(scene, "own") & 0700, 0700);
 }
 
-static void a_big_file_comes_out_as_it_went_in(void **state)
+static void a_large_file_is_restored_unchanged(void **state)
 {
     struct scene *scene = *state;
     size_t size = 64 << 20, before_size, after_size;
@@ -116,7 +116,7 @@ static void a_file_with_other_names_is_copied(void **state)
     file_is(scene, "in", "shared");
 }
 
-static void what_is_copied_stays_as_it_is(void **state)
+static void a_copied_file_stays_unchanged(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entry;
@@ -164,7 +164,7 @@ static void damage_under_a_name_is_healed_by_adding_at_once(void **state)
     assert_int_equal(mode_of(scene, path), 0444);
 }
 
-static void a_size_that_lies_is_refused(void **state)
+static void a_wrong_size_is_refused(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entry = text_added(scene, "four");
@@ -173,7 +173,7 @@ static void a_size_that_lies_is_refused(void **state)
     assert_int_equal(scene->error.fault, CACHE_REFUSED);
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+static void a_file_that_is_not_regular_is_refused(void **state)
 {
     struct scene *scene = *state;
     file_write(scene, "canary", "alive");
@@ -226,7 +226,7 @@ static void taking_never_leaves_the_directory_nor_replaces(void **state)
     assert_int_equal(files_in(scene, "outside"), 0);
 }
 
-static void delivering_replaces_what_is_there(void **state)
+static void delivering_replaces_an_existing_file(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entry = text_added(scene, "new");
@@ -286,18 +286,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
     const struct CMUnitTest tests[] = {
-        TEST(a_file_comes_out_as_it_went_in),
+        TEST(a_file_is_restored_unchanged),
         TEST(an_empty_file_and_a_program_are_kept_as_they_are),
-        TEST(a_big_file_comes_out_as_it_went_in),
+        TEST(a_large_file_is_restored_unchanged),
         TEST(the_same_content_is_stored_once),
         TEST(a_file_with_other_names_is_copied),
-        TEST(what_is_copied_stays_as_it_is),
+        TEST(a_copied_file_stays_unchanged),
         TEST(a_damaged_content_is_lost_and_healed_by_adding_it_again),
         TEST(damage_under_a_name_is_healed_by_adding_at_once),
-        TEST(a_size_that_lies_is_refused),
-        TEST(what_is_no_plain_file_is_refused),
+        TEST(a_wrong_size_is_refused),
+        TEST(a_file_that_is_not_regular_is_refused),
         TEST(taking_never_leaves_the_directory_nor_replaces),
-        TEST(delivering_replaces_what_is_there),
+        TEST(delivering_replaces_an_existing_file),
         TEST(a_file_that_grows_for_ever_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

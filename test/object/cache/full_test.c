@@ -64,7 +64,7 @@ static void full_disk_of(struct scene *scene)
     assert_true(cache_find(&scene->cache, (rota_object_id){1, 1}, &entry));
 }
 
-static void a_full_disk_is_told_and_leaves_nothing_half_done(void **state)
+static void a_full_disk_is_reported_and_leaves_no_partial_file(void **state)
 {
     struct scene *scene = *state;
     if (!disk_begin(scene)) {
@@ -76,7 +76,7 @@ static void a_full_disk_is_told_and_leaves_nothing_half_done(void **state)
     assert_int_equal(umount2(scene->cache_path, MNT_DETACH), 0);
 }
 
-static void a_folder_that_cannot_be_is_told(void **state)
+static void an_impossible_folder_is_reported(void **state)
 {
     struct scene *scene = *state;
     struct cache cache;
@@ -95,8 +95,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
     const struct CMUnitTest tests[] = {
-        TEST(a_folder_that_cannot_be_is_told),
-        TEST(a_full_disk_is_told_and_leaves_nothing_half_done),
+        TEST(an_impossible_folder_is_reported),
+        TEST(a_full_disk_is_reported_and_leaves_no_partial_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

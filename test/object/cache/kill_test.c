@@ -95,7 +95,7 @@ static void object_is_right(struct scene *scene, uint64_t number)
     assert_memory_equal(&found, &expected, sizeof found);
 }
 
-static void what_was_told_is_there_after_a_kill(void **state)
+static void reported_contents_survive_a_kill(void **state)
 {
     struct scene *scene = *state;
     uint64_t number = 0, seed = seed_take();
@@ -116,7 +116,7 @@ static void what_was_told_is_there_after_a_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_told_is_there_after_a_kill, scene_begin,
+        cmocka_unit_test_setup_teardown(reported_contents_survive_a_kill, scene_begin,
                                         scene_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static bool object_note(void *context, rota_object_id object, const struct cache
     return true;
 }
 
-static void objects_are_told_in_order(void **state)
+static void objects_are_listed_in_order(void **state)
 {
     struct scene *scene = *state;
     char text[100] = "";
@@ -74,7 +74,7 @@ static void objects_are_told_in_order(void **state)
     assert_string_equal(text, "1-1:4 1-2:4 1-300:4 2-1:4 16-0:4 ");
 }
 
-static void a_result_is_found_until_a_part_of_it_is_gone(void **state)
+static void a_result_is_found_until_a_part_of_it_is_removed(void **state)
 {
     struct scene *scene = *state;
     uint8_t key[CACHE_HASH] = {1}, other[CACHE_HASH] = {2};
@@ -102,7 +102,7 @@ static void a_result_is_found_until_a_part_of_it_is_gone(void **state)
     assert_false(cache_result_put(&scene->cache, key, outputs, 2, "/no/log", &scene->error));
 }
 
-static void half_a_result_is_none(void **state)
+static void an_incomplete_result_is_not_found(void **state)
 {
     struct scene *scene = *state;
     uint8_t key[CACHE_HASH] = {0};
@@ -206,7 +206,7 @@ static uint64_t keys_told(struct scene *scene)
     return seen;
 }
 
-static void a_content_key_is_told_until_a_part_of_its_result_is_gone(void **state)
+static void a_content_key_is_listed_while_its_result_is_complete(void **state)
 {
     struct scene *scene = *state;
     const struct cache_entry entries[]
@@ -246,12 +246,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_object_finds_its_content_after_a_restart),
         TEST(an_object_without_its_content_is_not_found),
-        TEST(objects_are_told_in_order),
-        TEST(a_result_is_found_until_a_part_of_it_is_gone),
-        TEST(half_a_result_is_none),
+        TEST(objects_are_listed_in_order),
+        TEST(a_result_is_found_until_a_part_of_it_is_removed),
+        TEST(an_incomplete_result_is_not_found),
         TEST(a_failure_is_found_whole_or_not_at_all),
         TEST(no_two_commands_have_the_same_key),
-        TEST(a_content_key_is_told_until_a_part_of_its_result_is_gone),
+        TEST(a_content_key_is_listed_while_its_result_is_complete),
         TEST(half_a_file_of_a_content_key_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void tree_is(const struct scene *scene, const char *name)
     assert_string_equal(target, "./no where");
 }
 
-static void a_tree_comes_out_as_it_went_in(void **state)
+static void a_tree_is_restored_unchanged(void **state)
 {
     struct scene *scene = *state;
     char path[200];
@@ -146,7 +146,7 @@ static struct cache_entry list_forged(struct scene *scene, const char *text, uin
 #define HASH "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 #define FILE_X "f:1:" HASH " - "
 
-static void lists_that_lie_are_refused_whole(void **state)
+static void invalid_lists_are_refused_completely(void **state)
 {
     struct scene *scene = *state;
     static const struct {
@@ -217,9 +217,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
     const struct CMUnitTest tests[] = {
-        TEST(a_tree_comes_out_as_it_went_in),      TEST(an_empty_tree_is_kept),
+        TEST(a_tree_is_restored_unchanged),      TEST(an_empty_tree_is_kept),
         TEST(a_tree_that_has_lost_a_file_is_lost), TEST(trees_that_cannot_be_kept_are_refused),
-        TEST(lists_that_lie_are_refused_whole),    TEST(a_list_that_never_ends_is_refused),
+        TEST(invalid_lists_are_refused_completely),    TEST(a_list_that_never_ends_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

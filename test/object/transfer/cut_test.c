@@ -113,7 +113,7 @@ static void unbound(struct scene *scene, rota_object_id object)
     assert_true(files_in(scene, "here/content") <= 1);  // an empty one does not matter
 }
 
-static void it_goes_on_where_it_was_cut(void **state)
+static void a_transfer_resumes_where_it_was_cut(void **state)
 {
     struct scene *scene = *state;
     struct cutter cutter;
@@ -132,7 +132,7 @@ static void it_goes_on_where_it_was_cut(void **state)
     }
 }
 
-static void a_tree_goes_on_where_it_was_cut(void **state)
+static void a_tree_resumes_where_it_was_cut(void **state)
 {
     struct scene *scene = *state;
     struct cutter cutter;
@@ -152,7 +152,7 @@ static void a_tree_goes_on_where_it_was_cut(void **state)
 }
 
 // However early it is cut, the next address sends the rest.
-static void the_next_address_goes_on(void **state)
+static void the_next_address_resumes_the_transfer(void **state)
 {
     struct scene *scene = *state;
     struct cutter cutter;
@@ -168,7 +168,7 @@ static void the_next_address_goes_on(void **state)
     }
 }
 
-static void what_is_always_cut_too_early_is_missed(void **state)
+static void a_transfer_without_progress_fails(void **state)
 {
     struct scene *scene = *state;
     struct cutter cutter;
@@ -193,7 +193,7 @@ static void what_is_always_cut_too_early_is_missed(void **state)
     cutter_end(&cutter);
 }
 
-static void of_a_tree_only_what_is_missing_is_sent(void **state)
+static void only_missing_files_of_a_tree_are_sent(void **state)
 {
     struct scene *scene = *state;
     struct cutter cutter;
@@ -223,11 +223,11 @@ static void of_a_tree_only_what_is_missing_is_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_goes_on_where_it_was_cut),
-        TEST(a_tree_goes_on_where_it_was_cut),
-        TEST(the_next_address_goes_on),
-        TEST(what_is_always_cut_too_early_is_missed),
-        TEST(of_a_tree_only_what_is_missing_is_sent),
+        TEST(a_transfer_resumes_where_it_was_cut),
+        TEST(a_tree_resumes_where_it_was_cut),
+        TEST(the_next_address_resumes_the_transfer),
+        TEST(a_transfer_without_progress_fails),
+        TEST(only_missing_files_of_a_tree_are_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static bool disk_begin(struct scene *scene)
     return true;
 }
 
-static void a_full_disk_is_told_apart(void **state)
+static void a_full_disk_has_its_own_error(void **state)
 {
     struct scene *scene = *state;
     rota_object_id large = file_make(scene, 1, 2000000, 0644), tree = tree_make(scene, 2, 500),
@@ -153,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(killed_at_any_moment_it_leaves_nothing_wrong),
-        TEST(a_full_disk_is_told_apart),
+        TEST(a_full_disk_has_its_own_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

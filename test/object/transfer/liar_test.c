@@ -157,7 +157,7 @@ static bool is_slow(enum lie lie)
     return lie == SILENCE || lie == SILENCE_IN_BETWEEN || lie == DRIP;
 }
 
-static void a_liar_is_asked_once_and_believed_never(void **state)
+static void a_lying_peer_is_asked_once_and_not_believed(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -179,7 +179,7 @@ static void a_liar_is_asked_once_and_believed_never(void **state)
     }
 }
 
-static void behind_a_liar_comes_an_honest_one(void **state)
+static void after_a_lying_peer_an_honest_one_is_asked(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -197,7 +197,7 @@ static void behind_a_liar_comes_an_honest_one(void **state)
 }
 
 // Half of it is wrong, and the source is unknown: none is blamed, and nothing of it is reused.
-static void a_liar_cannot_spoil_what_another_sends(void **state)
+static void a_lying_peer_cannot_damage_data_of_another(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -212,7 +212,7 @@ static void a_liar_cannot_spoil_what_another_sends(void **state)
     liar_end(&liar);
 }
 
-static void nobody_there_is_told(void **state)
+static void a_missing_peer_is_reported(void **state)
 {
     struct scene *scene = *state;
     rota_object_id object = file_make(scene, 1, 10, 0644);
@@ -233,10 +233,10 @@ static void nobody_there_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_liar_is_asked_once_and_believed_never),
-        TEST(behind_a_liar_comes_an_honest_one),
-        TEST(a_liar_cannot_spoil_what_another_sends),
-        TEST(nobody_there_is_told),
+        TEST(a_lying_peer_is_asked_once_and_not_believed),
+        TEST(after_a_lying_peer_an_honest_one_is_asked),
+        TEST(a_lying_peer_cannot_damage_data_of_another),
+        TEST(a_missing_peer_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static uint64_t kept(struct scene *scene, uint64_t owner, uint32_t number)
     return offset;
 }
 
-static void another_client_does_not_continue_it(void **state)
+static void a_client_does_not_resume_the_upload_of_another(void **state)
 {
     struct scene *scene = *state;
     cut_off(scene, 1, 5, false);
@@ -90,7 +90,7 @@ static void the_one_that_has_most_loses_its_oldest(void **state)
     assert_int_equal(kept(scene, 1, 19), CUT);
 }
 
-static void they_have_room_as_other_contents_have(void **state)
+static void interrupted_uploads_share_the_space_of_the_cache(void **state)
 {
     struct scene *scene = *state;
     scene->there.bytes_max = 3 * CUT;
@@ -102,7 +102,7 @@ static void they_have_room_as_other_contents_have(void **state)
     assert_int_equal(kept(scene, 1, 3), CUT);
 }
 
-static void what_no_disk_can_hold_is_refused_at_once(void **state)
+static void an_upload_larger_than_any_disk_is_refused_at_once(void **state)
 {
     struct scene *scene = *state;
     struct statvfs disk;
@@ -132,11 +132,11 @@ static void a_long_message_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(another_client_does_not_continue_it),
+        TEST(a_client_does_not_resume_the_upload_of_another),
         TEST(wrong_bytes_before_the_cut_are_sent_again),
         TEST(the_one_that_has_most_loses_its_oldest),
-        TEST(they_have_room_as_other_contents_have),
-        TEST(what_no_disk_can_hold_is_refused_at_once),
+        TEST(interrupted_uploads_share_the_space_of_the_cache),
+        TEST(an_upload_larger_than_any_disk_is_refused_at_once),
         TEST(a_long_message_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void a_ticket_ends(void **state)
     expect_fault(scene, one, DATA_MISSED, "refused");
 }
 
-static void a_ticket_that_comes_a_moment_later_is_good(void **state)
+static void a_ticket_that_arrives_a_moment_later_is_accepted(void **state)
 {
     struct scene *scene = *state;
     rota_object_id one = file_make(scene, 1, 1000, 0644);
@@ -54,7 +54,7 @@ static void a_ticket_that_comes_a_moment_later_is_good(void **state)
     expect_fetched(scene, one);
 }
 
-static void of_too_many_tickets_the_one_that_ends_first_goes(void **state)
+static void too_many_tickets_drop_the_one_that_expires_first(void **state)
 {
     struct scene *scene = *state;
     char ticket[40];
@@ -73,7 +73,7 @@ static void of_too_many_tickets_the_one_that_ends_first_goes(void **state)
     assert_false(data_server_serve(scene->server, &bad, scene_now(scene)));
 }
 
-static void the_tickets_of_a_client_leave_those_of_workers_and_others(void **state)
+static void tickets_of_one_client_do_not_displace_others(void **state)
 {
     struct scene *scene = *state;
     char ticket[40];
@@ -92,7 +92,7 @@ static void the_tickets_of_a_client_leave_those_of_workers_and_others(void **sta
     expect_fetched(scene, two);
 }
 
-static void of_too_many_tickets_of_a_client_its_oldest_goes(void **state)
+static void too_many_tickets_of_a_client_drop_its_oldest(void **state)
 {
     struct scene *scene = *state;
     char ticket[40];
@@ -170,7 +170,7 @@ static void refused(struct scene *scene, struct link *link, const char *before)
     link_close(link);
 }
 
-static void whatever_is_wrong_the_answer_is_the_same(void **state)
+static void every_refusal_has_the_same_answer(void **state)
 {
     struct scene *scene = *state;
     rota_object_id one = file_make(scene, 1, 1000, 0644), two = file_make(scene, 2, 2000, 0644);
@@ -215,7 +215,7 @@ static void whatever_is_wrong_the_answer_is_the_same(void **state)
     refused(scene, link, "welcome content refuse ");
 }
 
-static void who_says_nothing_makes_room_for_others(void **state)
+static void a_silent_peer_makes_room_for_others(void **state)
 {
     struct scene *scene = *state;
     struct link *links[200];
@@ -238,7 +238,7 @@ static void who_says_nothing_makes_room_for_others(void **state)
     }
 }
 
-static void who_takes_nothing_is_not_waited_for(void **state)
+static void a_peer_that_does_not_read_is_disconnected(void **state)
 {
     struct scene *scene = *state;
     char text[CACHE_ENTRY_TEXT];
@@ -270,13 +270,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(other_tickets_are_refused),
         TEST(a_ticket_ends),
-        TEST(a_ticket_that_comes_a_moment_later_is_good),
-        TEST(of_too_many_tickets_the_one_that_ends_first_goes),
-        TEST(the_tickets_of_a_client_leave_those_of_workers_and_others),
-        TEST(of_too_many_tickets_of_a_client_its_oldest_goes),
-        TEST(whatever_is_wrong_the_answer_is_the_same),
-        TEST(who_says_nothing_makes_room_for_others),
-        TEST(who_takes_nothing_is_not_waited_for),
+        TEST(a_ticket_that_arrives_a_moment_later_is_accepted),
+        TEST(too_many_tickets_drop_the_one_that_expires_first),
+        TEST(tickets_of_one_client_do_not_displace_others),
+        TEST(too_many_tickets_of_a_client_drop_its_oldest),
+        TEST(every_refusal_has_the_same_answer),
+        TEST(a_silent_peer_makes_room_for_others),
+        TEST(a_peer_that_does_not_read_is_disconnected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void files_of_every_size_come_whole(void **state)
         fetched(*state, file_make(*state, i + 1, sizes[i], 0644));
 }
 
-static void a_large_file_comes_whole(void **state)
+static void a_large_file_arrives_complete(void **state)
 {
     fetched(*state, file_make(*state, 1, LARGE, 0644));
 }
@@ -47,7 +47,7 @@ static void an_executable_stays_one(void **state)
     assert_false(entry.executable);
 }
 
-static void a_tree_of_a_thousand_files_comes_whole(void **state)
+static void a_tree_of_a_thousand_files_arrives_complete(void **state)
 {
     fetched(*state, tree_make(*state, 1, 1000));
     fetched(*state, tree_make(*state, 2, 0));
@@ -61,7 +61,7 @@ static void content_remove(struct scene *scene, const struct cache_entry *entry)
     close(reading.fd);
 }
 
-static void of_a_tree_only_what_is_missing_comes(void **state)
+static void only_missing_files_of_a_tree_are_fetched(void **state)
 {
     struct scene *scene = *state;
     rota_object_id tree = tree_make(scene, 1, 1000);
@@ -102,7 +102,7 @@ static void many_objects_come_at_a_time(void **state)
     for (uint32_t i = 0; i < 60; i++) object_is_same(scene, objects[i]);
 }
 
-static void asked_twice_it_comes_once(void **state)
+static void an_object_requested_twice_is_fetched_once(void **state)
 {
     struct scene *scene = *state;
     struct data_done done;
@@ -117,7 +117,7 @@ static void asked_twice_it_comes_once(void **state)
     expect_fetched(scene, object);
 }
 
-static void what_is_forgotten_is_not_told(void **state)
+static void a_cancelled_fetch_is_not_reported(void **state)
 {
     struct scene *scene = *state;
     struct data_done done;
@@ -173,7 +173,7 @@ static void a_good_content_is_not_sent_again(void **state)
 }
 
 // Unbound and unused it would be evicted first; but its reader holds it.
-static void what_is_served_is_not_evicted(void **state)
+static void contents_that_are_served_are_not_evicted(void **state)
 {
     struct scene *scene = *state;
     struct cache other;
@@ -216,16 +216,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(files_of_every_size_come_whole),
-        TEST(a_large_file_comes_whole),
+        TEST(a_large_file_arrives_complete),
         TEST(an_executable_stays_one),
-        TEST(a_tree_of_a_thousand_files_comes_whole),
-        TEST(of_a_tree_only_what_is_missing_comes),
+        TEST(a_tree_of_a_thousand_files_arrives_complete),
+        TEST(only_missing_files_of_a_tree_are_fetched),
         TEST(many_objects_come_at_a_time),
-        TEST(asked_twice_it_comes_once),
-        TEST(what_is_forgotten_is_not_told),
+        TEST(an_object_requested_twice_is_fetched_once),
+        TEST(a_cancelled_fetch_is_not_reported),
         TEST(a_damaged_content_is_not_taken_for_the_object),
         TEST(a_good_content_is_not_sent_again),
-        TEST(what_is_served_is_not_evicted),
+        TEST(contents_that_are_served_are_not_evicted),
         TEST(an_object_of_another_size_is_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void a_tree_is_read_once_for_many_binds(void **state)
     link_close(link);
 }
 
-static void a_tree_is_read_again_when_something_is_gone(void **state)
+static void a_tree_is_read_again_if_a_file_is_missing(void **state)
 {
     struct scene *scene = *state;
     struct link *link = putter(scene, 1);
@@ -115,7 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_tree_is_read_once_for_many_binds),
-        TEST(a_tree_is_read_again_when_something_is_gone),
+        TEST(a_tree_is_read_again_if_a_file_is_missing),
         TEST(another_owner_has_its_turn_between_the_messages_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,7 +126,7 @@ static void plan(struct scene *scene)
     turn(scene);
 }
 
-static void what_one_task_reads_is_made_on_one_worker(void **state)
+static void inputs_of_one_task_are_produced_on_one_worker(void **state)
 {
     (void)state;
     struct scene scene;
@@ -169,7 +169,7 @@ static void the_same_is_planned_again(void **state)
     scene_close(&other);
 }
 
-static void what_hands_nothing_on_is_not_planned(void **state)
+static void jobs_without_dependencies_are_not_planned(void **state)
 {
     (void)state;
     struct scene scene;
@@ -275,9 +275,9 @@ static void the_number_of_kinds_is_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_one_task_reads_is_made_on_one_worker),
+        cmocka_unit_test(inputs_of_one_task_are_produced_on_one_worker),
         cmocka_unit_test(the_same_is_planned_again),
-        cmocka_unit_test(what_hands_nothing_on_is_not_planned),
+        cmocka_unit_test(jobs_without_dependencies_are_not_planned),
         cmocka_unit_test(one_worker_needs_no_plan),
         cmocka_unit_test(silent_workers_are_not_planned_for),
         cmocka_unit_test(durations_are_learned_by_kind),

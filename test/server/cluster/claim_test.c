@@ -173,7 +173,7 @@ static void keys_of_clients_fetch_nothing(void **state)
     assert_false(played_says(&peers, &handler, &message));
 }
 
-static void an_admin_does_both(void **state)
+static void an_admin_is_a_client_and_a_handler(void **state)
 {
     (void)state;
     greets(&client, WIRE_CLIENT);
@@ -210,7 +210,7 @@ static void the_same_claim_again_is_the_same_grant(void **state)
     is_refused(&handler, WIRE_REFUSED_STALE);
 }
 
-static void a_lease_that_is_over_is_over(void **state)
+static void an_expired_lease_is_not_renewed(void **state)
 {
     (void)state;
     greets(&client, WIRE_CLIENT);
@@ -236,7 +236,7 @@ static void a_lease_that_is_over_is_over(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, first), ROTA_TASK_SUCCEEDED);
 }
 
-static void after_a_restart_leases_begin_anew(void **state)
+static void after_a_restart_leases_begin_again(void **state)
 {
     (void)state;
     greets(&client, WIRE_CLIENT);
@@ -259,7 +259,7 @@ static void after_a_restart_leases_begin_anew(void **state)
 }
 
 // The server is started again with a shorter lease, and again when the longer one has expired.
-static void a_handler_has_the_lease_that_it_was_told(void **state)
+static void a_handler_keeps_the_lease_it_was_granted(void **state)
 {
     (void)state;
     stage_close();
@@ -345,7 +345,7 @@ static void a_revoked_key_delivers_nothing(void **state)
 }
 
 // The server's lease is a second.
-static void a_revoked_key_loses_what_it_claimed(void **state)
+static void a_revoked_key_loses_its_claims(void **state)
 {
     (void)state;
     for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
@@ -362,7 +362,7 @@ static void a_revoked_key_loses_what_it_claimed(void **state)
     }
 }
 
-static void who_waits_gets_what_comes(void **state)
+static void a_waiting_handler_gets_a_new_task(void **state)
 {
     (void)state;
     greets(&client, WIRE_CLIENT);
@@ -380,7 +380,7 @@ static void who_waits_gets_what_comes(void **state)
     is_refused(&other, WIRE_REFUSED_NOTHING);
 }
 
-static void who_asks_twice_is_granted_once(void **state)
+static void a_repeated_claim_is_granted_once(void **state)
 {
     (void)state;
     struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
@@ -397,7 +397,7 @@ static void who_asks_twice_is_granted_once(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 2}), ROTA_TASK_OFFERED);
 }
 
-static void who_waits_and_leaves_gets_nothing(void **state)
+static void a_waiting_handler_that_leaves_gets_no_task(void **state)
 {
     (void)state;
     greets(&client, WIRE_CLIENT);
@@ -424,16 +424,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_grant_leaves_when_it_is_durable, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_clients_fetch_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(an_admin_does_both, begin, end),
+        cmocka_unit_test_setup_teardown(an_admin_is_a_client_and_a_handler, begin, end),
         cmocka_unit_test_setup_teardown(the_same_claim_again_is_the_same_grant, begin, end),
-        cmocka_unit_test_setup_teardown(a_lease_that_is_over_is_over, begin, end),
-        cmocka_unit_test_setup_teardown(after_a_restart_leases_begin_anew, begin, end),
-        cmocka_unit_test_setup_teardown(a_handler_has_the_lease_that_it_was_told, begin, end),
+        cmocka_unit_test_setup_teardown(an_expired_lease_is_not_renewed, begin, end),
+        cmocka_unit_test_setup_teardown(after_a_restart_leases_begin_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_handler_keeps_the_lease_it_was_granted, begin, end),
         cmocka_unit_test_setup_teardown(a_revoked_key_delivers_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(a_revoked_key_loses_what_it_claimed, begin, end),
-        cmocka_unit_test_setup_teardown(who_waits_gets_what_comes, begin, end),
-        cmocka_unit_test_setup_teardown(who_asks_twice_is_granted_once, begin, end),
-        cmocka_unit_test_setup_teardown(who_waits_and_leaves_gets_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_revoked_key_loses_its_claims, begin, end),
+        cmocka_unit_test_setup_teardown(a_waiting_handler_gets_a_new_task, begin, end),
+        cmocka_unit_test_setup_teardown(a_repeated_claim_is_granted_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_waiting_handler_that_leaves_gets_no_task, begin, end),
         cmocka_unit_test_setup_teardown(a_job_for_handlers_has_no_outputs, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

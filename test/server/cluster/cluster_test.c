@@ -23,7 +23,7 @@ static void nothing_leaves_before_it_is_durable(void **state)
     assert_int_equal(message.recorded.how, WIRE_NOW_RECORDED);
 }
 
-static void a_report_that_comes_again_is_answered_again(void **state)
+static void a_repeated_report_is_answered_again(void **state)
 {
     (void)state;
     struct wire_message message;
@@ -98,7 +98,7 @@ static void pieces_of_two_submissions_are_not_mixed(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
 }
 
-static void what_is_never_whole_is_given_up_after_a_minute(void **state)
+static void an_incomplete_submission_ends_after_a_minute(void **state)
 {
     (void)state;
     static const rota_time minute = 60000000;
@@ -122,7 +122,7 @@ static void what_is_never_whole_is_given_up_after_a_minute(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
 }
 
-static void what_a_new_connection_does_not_list_is_lost(void **state)
+static void attempts_missing_in_a_new_connection_are_lost(void **state)
 {
     (void)state;
     struct played next;
@@ -162,7 +162,7 @@ static void strangers_are_stopped(void **state)
     assert_int_equal(message.stop.task.task, 9);
 }
 
-static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state)
+static void a_task_cancelled_while_its_worker_is_away_is_stopped(void **state)
 {
     (void)state;
     struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
@@ -191,7 +191,7 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     peers_turn(&peers);
 }
 
-static void what_started_while_no_server_was_there_runs(void **state)
+static void a_task_started_without_a_server_is_running(void **state)
 {
     (void)state;
     struct played next;
@@ -247,7 +247,7 @@ static void failures_and_losses_are_counted_apart(void **state)
 }
 
 // A command that a worker refused, or that never reached it, is not to blame.
-static void what_never_began_does_not_count(void **state)
+static void an_attempt_that_never_started_does_not_count(void **state)
 {
     (void)state;
     struct played next[CLUSTER_LOSSES + 2];
@@ -389,19 +389,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_leaves_before_it_is_durable, begin, end),
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_ahead_ends_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_prolongs_no_lease, begin, end),
-        cmocka_unit_test_setup_teardown(a_report_that_comes_again_is_answered_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_repeated_report_is_answered_again, begin, end),
         cmocka_unit_test_setup_teardown(pieces_become_one_job, begin, end),
         cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_whole, begin, end),
         cmocka_unit_test_setup_teardown(pieces_of_two_submissions_are_not_mixed, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_never_whole_is_given_up_after_a_minute, begin, end),
-        cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),
+        cmocka_unit_test_setup_teardown(an_incomplete_submission_ends_after_a_minute, begin, end),
+        cmocka_unit_test_setup_teardown(attempts_missing_in_a_new_connection_are_lost, begin, end),
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
-        cmocka_unit_test_setup_teardown(what_started_while_no_server_was_there_runs, begin, end),
-        cmocka_unit_test_setup_teardown(what_was_cancelled_while_its_worker_was_away_is_stopped,
+        cmocka_unit_test_setup_teardown(a_task_started_without_a_server_is_running, begin, end),
+        cmocka_unit_test_setup_teardown(a_task_cancelled_while_its_worker_is_away_is_stopped,
                                         begin, end),
         cmocka_unit_test_setup_teardown(an_older_connection_is_turned_away, begin, end),
         cmocka_unit_test_setup_teardown(failures_and_losses_are_counted_apart, begin, end),
-        cmocka_unit_test_setup_teardown(what_never_began_does_not_count, begin, end),
+        cmocka_unit_test_setup_teardown(an_attempt_that_never_started_does_not_count, begin, end),
         cmocka_unit_test_setup_teardown(roles_are_kept, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_worker_is_lost_after_its_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_late_result_counts_from_the_worker_that_had_the_attempt,

@@ -52,7 +52,7 @@ static int begin_alone(void **state)
 
 // ---- Edges -------------------------------------------------------------------------------------
 
-static void an_edge_that_is_none_names_its_task(void **state)
+static void an_invalid_edge_names_its_task(void **state)
 {
     (void)state;
     static const struct {
@@ -70,7 +70,7 @@ static void an_edge_that_is_none_names_its_task(void **state)
     }
 }
 
-static void a_cycle_is_told_from_its_smallest_task_on(void **state)
+static void a_cycle_is_reported_from_its_smallest_task_on(void **state)
 {
     (void)state;
     static const struct wire_edge edges[] = {{1, 2}, {4, 2}, {2, 3}, {3, 4}, {4, 5}};
@@ -83,7 +83,7 @@ static void a_cycle_is_told_from_its_smallest_task_on(void **state)
             "the tasks wait for each other in a cycle: 1 \"a\" waits for 2 \"b\" waits for 1");
 }
 
-static void of_a_long_cycle_the_first_are_told(void **state)
+static void a_long_cycle_is_reported_by_its_first_tasks(void **state)
 {
     (void)state;
     struct wire_edge edges[TASKS];
@@ -105,7 +105,7 @@ static void a_long_name_is_cut_between_characters(void **state)
 }
 
 // The job has a bundle, 1, and 2 that waits for it; a new member of the bundle must not wait for 2.
-static void a_cycle_through_what_was_there_is_told(void **state)
+static void a_cycle_through_earlier_tasks_is_reported(void **state)
 {
     (void)state;
     static struct wire_clause clause = {ROTA_CLAUSE_SUCCESS, {0, 1}};
@@ -143,7 +143,7 @@ static void a_lane_that_others_use_is_not_changed(void **state)
 
 // ---- Tasks -------------------------------------------------------------------------------------
 
-static void a_task_that_is_none_is_named(void **state)
+static void an_invalid_task_is_named(void **state)
 {
     (void)state;
     struct wire_clause away = {ROTA_CLAUSE_SUCCESS, {7, 5}};
@@ -174,7 +174,7 @@ static void a_task_that_is_none_is_named(void **state)
     is_told(&submit, "task 3: invalid task name: at most 255 bytes, no control characters");
 }
 
-static void a_body_that_is_none_names_the_first_task_with_it(void **state)
+static void an_unknown_body_names_its_first_task(void **state)
 {
     (void)state;
     wire_text none[] = {wire_text_of("x")};
@@ -319,14 +319,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_alone, end)
     const struct CMUnitTest tests[] = {
-        TEST(an_edge_that_is_none_names_its_task),
-        TEST(a_cycle_is_told_from_its_smallest_task_on),
-        TEST(of_a_long_cycle_the_first_are_told),
+        TEST(an_invalid_edge_names_its_task),
+        TEST(a_cycle_is_reported_from_its_smallest_task_on),
+        TEST(a_long_cycle_is_reported_by_its_first_tasks),
         TEST(a_long_name_is_cut_between_characters),
-        TEST(a_cycle_through_what_was_there_is_told),
+        TEST(a_cycle_through_earlier_tasks_is_reported),
         TEST(a_lane_that_others_use_is_not_changed),
-        TEST(a_task_that_is_none_is_named),
-        TEST(a_body_that_is_none_names_the_first_task_with_it),
+        TEST(an_invalid_task_is_named),
+        TEST(an_unknown_body_names_its_first_task),
         TEST(tasks_are_counted_over_pieces),
         TEST(a_million_tasks_are_taken_and_one_more_is_not),
         TEST(ten_million_edges_are_taken_and_one_more_is_not),

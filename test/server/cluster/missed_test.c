@@ -105,7 +105,7 @@ static uint32_t made_in_all(enum fault fault)
     return made;
 }
 
-static void what_cannot_be_fetched_is_made_again_three_times(void **state)
+static void an_unfetchable_object_is_produced_again_three_times(void **state)
 {
     (void)state;
     assert_int_equal(made_in_all(MISSES), 1 + CLUSTER_REMADE_MAX);
@@ -140,7 +140,7 @@ static void a_file_without_a_hash_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_cannot_be_fetched_is_made_again_three_times, begin,
+        cmocka_unit_test_setup_teardown(an_unfetchable_object_is_produced_again_three_times, begin,
                                         end),
         cmocka_unit_test_setup_teardown(refused_bytes_are_made_again_once_more, begin, end),
         cmocka_unit_test_setup_teardown(a_file_without_a_hash_fails, begin, end),

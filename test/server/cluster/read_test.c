@@ -109,7 +109,7 @@ static void the_same_object_may_be_asked_for_twice(void **state)
 }
 
 // A client that cannot reach a worker says so for this object, and for no other.
-static void how_it_is_reached_is_said_each_time(void **state)
+static void a_read_through_the_server_is_for_one_object(void **state)
 {
     (void)state;
     job_of_two();
@@ -122,7 +122,7 @@ static void how_it_is_reached_is_said_each_time(void **state)
     is_sent(GOOD);
 }
 
-static void nobody_asks_for_more_than_enough(void **state)
+static void too_many_waiting_reads_are_refused(void **state)
 {
     (void)state;
     struct wire_message message;
@@ -152,7 +152,7 @@ static uint32_t refusal_of(struct played *played, uint64_t low)
 }
 
 // All connections of a key count, and other keys are not affected.
-static void a_key_has_a_share_of_what_is_waited_for(void **state)
+static void each_key_has_a_limit_of_waiting_reads(void **state)
 {
     (void)state;
     struct played second, other;
@@ -179,7 +179,7 @@ static void a_key_has_a_share_of_what_is_waited_for(void **state)
     assert_int_equal(client.peer->share->used[CLUSTER_SHARE_READS], 0);
 }
 
-static void who_leaves_is_told_nothing(void **state)
+static void a_client_that_left_gets_no_answer(void **state)
 {
     (void)state;
     struct wire_message message;
@@ -286,11 +286,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_request_has_its_own_answer, begin, end),
         cmocka_unit_test_setup_teardown(the_same_object_may_be_asked_for_twice, begin, end),
-        cmocka_unit_test_setup_teardown(how_it_is_reached_is_said_each_time, begin, end),
-        cmocka_unit_test_setup_teardown(nobody_asks_for_more_than_enough, begin, end),
-        cmocka_unit_test_setup_teardown(a_key_has_a_share_of_what_is_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(a_read_through_the_server_is_for_one_object, begin, end),
+        cmocka_unit_test_setup_teardown(too_many_waiting_reads_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(each_key_has_a_limit_of_waiting_reads, begin, end),
         cmocka_unit_test_setup_teardown(a_worker_that_lied_is_not_believed_again, begin, end),
-        cmocka_unit_test_setup_teardown(who_leaves_is_told_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_client_that_left_gets_no_answer, begin, end),
         cmocka_unit_test_setup_teardown(no_holder_serves_all_readers, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

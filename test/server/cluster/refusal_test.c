@@ -68,7 +68,7 @@ static void a_change_stays_refused_when_the_state_has_changed(void **state)
     rows_are("sched_refusal", 1);
 }
 
-static void what_was_not_there_stays_so_for_its_request(void **state)
+static void a_request_for_a_missing_task_stays_refused(void **state)
 {
     (void)state;
     rota_task_id task = {1, 1};
@@ -129,7 +129,7 @@ static void a_refusal_waits_for_the_disk(void **state)
     rows_are("sched_refusal", 1);
 }
 
-static void the_latest_are_kept_and_no_more(void **state)
+static void only_the_latest_refusals_are_stored(void **state)
 {
     (void)state;
     enum { EACH = 512 };
@@ -150,7 +150,7 @@ static void the_latest_are_kept_and_no_more(void **state)
 
 // ---- Refusals that are not stored -----------------------------------------------------------
 
-static void for_want_of_room_it_may_be_asked_again(void **state)
+static void a_request_refused_for_lack_of_space_may_be_repeated(void **state)
 {
     (void)state;
     struct wire_spec specs[1] = {{.cores = 1}};
@@ -172,12 +172,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_refused, end_on_disk)
     const struct CMUnitTest tests[] = {
         TEST(a_change_stays_refused_when_the_state_has_changed),
-        TEST(what_was_not_there_stays_so_for_its_request),
+        TEST(a_request_for_a_missing_task_stays_refused),
         TEST(a_job_that_was_not_there_is_not_paused_later),
         TEST(another_request_with_its_id_is_a_conflict),
         TEST(a_refusal_waits_for_the_disk),
-        TEST(the_latest_are_kept_and_no_more),
-        TEST(for_want_of_room_it_may_be_asked_again),
+        TEST(only_the_latest_refusals_are_stored),
+        TEST(a_request_refused_for_lack_of_space_may_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void a_backoff_ends_though_the_clock_is_set_back(void **state)
 }
 
 // It names new lanes, groups and machines, and an unknown task.
-static void a_refused_submission_leaves_nothing_behind(void **state)
+static void a_refused_submission_stores_nothing(void **state)
 {
     (void)state;
     struct wire_spec specs[2] = {{.lane = 1, .group = 1, .machine = 1, .access = ROTA_ACCESS_READ},
@@ -178,7 +178,7 @@ static void restarts_with_job_of(uint32_t tasks)
 }
 
 // Commands are found again by a server process that never saw the job file.
-static void a_job_goes_on_after_a_restart(void **state)
+static void a_job_resumes_after_a_restart(void **state)
 {
     (void)state;
     restarts_with_job_of(1);
@@ -318,7 +318,7 @@ static bool is_given(void)
     return played_hears_kind(&worker, WIRE_RUN_MESSAGE, &message);
 }
 
-static void a_worker_that_was_told_a_longer_lease_has_it(void **state)
+static void a_worker_keeps_a_longer_lease_it_was_granted(void **state)
 {
     (void)state;
     greets(&worker, WIRE_WORKER, "two", 1);
@@ -366,17 +366,17 @@ int main(void)
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_backoff_ends_though_the_clock_is_set_back, begin_on_disk,
                                         end_on_disk),
-        cmocka_unit_test_setup_teardown(a_refused_submission_leaves_nothing_behind, begin_on_disk,
+        cmocka_unit_test_setup_teardown(a_refused_submission_stores_nothing, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(an_open_job_grows_also_after_a_restart, begin_on_disk,
                                         end_on_disk),
-        cmocka_unit_test_setup_teardown(a_job_goes_on_after_a_restart, begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(a_job_resumes_after_a_restart, begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_that_ends_after_a_restart_is_forgotten_too,
                                         begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_is_closed_by_hand, begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_that_is_started_again_as_it_ends_stays, begin_on_disk,
                                         end_on_disk),
-        cmocka_unit_test_setup_teardown(a_worker_that_was_told_a_longer_lease_has_it,
+        cmocka_unit_test_setup_teardown(a_worker_keeps_a_longer_lease_it_was_granted,
                                         begin_with_a_worker, end_with_the_usual_lease),
         cmocka_unit_test_setup_teardown(a_server_that_is_started_twice_waits_for_the_longer_lease,
                                         begin_with_a_worker, end_with_the_usual_lease),

@@ -44,7 +44,7 @@ static void a_report_counts_only_with_the_token_of_its_attempt(void **state)
 }
 
 // A late result is accepted by its content key, but not while its attempt is still waited for.
-static void so_does_one_with_a_content_key(void **state)
+static void a_result_with_a_content_key_needs_its_token(void **state)
 {
     (void)state;
     only_its_token_counts((rota_object_id){3, 4});
@@ -71,7 +71,7 @@ static void a_late_result_with_a_token_of_the_future_is_stale(void **state)
 }
 
 // The server is another process by then, and has no tokens in memory.
-static void a_report_of_an_earlier_life_counts(void **state)
+static void a_report_for_an_earlier_server_counts(void **state)
 {
     (void)state;
     struct wire_run run = given_first(7, 0);
@@ -120,7 +120,7 @@ static void a_worker_that_knows_more_than_the_database_is_refused(void **state)
     is_refused(&message);
 }
 
-static void a_worker_of_another_earlier_life_is_refused(void **state)
+static void a_worker_of_another_server_is_refused(void **state)
 {
     (void)state;
     struct wire_message message = join_of(2, NULL, 0);
@@ -169,7 +169,7 @@ static uint64_t epoch_of_a_restored_database(rota_time now)
 
 // The lost server was started many times after the backup was made; the clock shows an earlier time
 // than then, by a day or by a second.
-static void tokens_grow_though_the_clock_is_behind_the_backup(void **state)
+static void tokens_grow_even_if_the_clock_is_earlier_than_the_backup(void **state)
 {
     (void)state;
     enum { STARTS = 60000 };
@@ -186,19 +186,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_report_counts_only_with_the_token_of_its_attempt,
                                         begin, end),
-        cmocka_unit_test_setup_teardown(so_does_one_with_a_content_key, begin_on_disk,
+        cmocka_unit_test_setup_teardown(a_result_with_a_content_key_needs_its_token, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_late_result_with_a_token_of_the_future_is_stale,
                                         begin_on_disk, end_on_disk),
-        cmocka_unit_test_setup_teardown(a_report_of_an_earlier_life_counts, begin_on_disk,
+        cmocka_unit_test_setup_teardown(a_report_for_an_earlier_server_counts, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_worker_that_knows_more_than_the_database_is_refused,
                                         begin, end),
-        cmocka_unit_test_setup_teardown(a_worker_of_another_earlier_life_is_refused, begin_on_disk,
+        cmocka_unit_test_setup_teardown(a_worker_of_another_server_is_refused, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(tokens_grow_beyond_their_epoch, begin_on_disk,
                                         end_on_disk),
-        cmocka_unit_test_setup_teardown(tokens_grow_though_the_clock_is_behind_the_backup,
+        cmocka_unit_test_setup_teardown(tokens_grow_even_if_the_clock_is_earlier_than_the_backup,
                                         begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

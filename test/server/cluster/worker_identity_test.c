@@ -181,7 +181,7 @@ static void a_machine_that_started_again_takes_over(void **state)
     played_close(&peers, &other);
 }
 
-static void with_tasks_of_a_lane_it_waits_for_the_lease(void **state)
+static void a_twin_waits_for_the_lease_of_exclusive_tasks(void **state)
 {
     (void)state;
     struct played other;
@@ -233,7 +233,7 @@ static void after_an_upgrade_tasks_of_a_lane_wait_for_the_lease(void **state)
 
 // Reports about its objects do not add it to the core again: the core would not know its capacity,
 // nor that it is paused.
-static void one_that_was_given_up_joins_again(void **state)
+static void a_lost_worker_must_join_again(void **state)
 {
     (void)state;
     struct wire_file file = {.kind = WIRE_RESULT, .object = {5, 6}, .bytes = 5};
@@ -299,11 +299,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_that_was_welcome_is_refused_when_it_starts_again,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_machine_that_started_again_takes_over, begin, end),
-        cmocka_unit_test_setup_teardown(with_tasks_of_a_lane_it_waits_for_the_lease, begin, end),
+        cmocka_unit_test_setup_teardown(a_twin_waits_for_the_lease_of_exclusive_tasks, begin, end),
         cmocka_unit_test_setup_teardown(after_an_upgrade_a_worker_takes_over, begin, end),
         cmocka_unit_test_setup_teardown(after_an_upgrade_tasks_of_a_lane_wait_for_the_lease, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(one_that_was_given_up_joins_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_lost_worker_must_join_again, begin, end),
         cmocka_unit_test_setup_teardown(a_name_belongs_to_a_key, begin, end),
         cmocka_unit_test_setup_teardown(a_requeue_costs_no_retry, begin, end),
     };

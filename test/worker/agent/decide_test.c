@@ -101,7 +101,7 @@ static void nothing_is_run_before_a_welcome(void **state)
     assert_int_equal(give(decide, run, BEGIN + SECOND).verdict, DECIDE_IGNORE);
 }
 
-static void a_welcome_that_makes_no_sense_is_none(void **state)
+static void an_invalid_welcome_is_refused(void **state)
 {
     struct decide *decide = *state;
     static const struct wire_welcome bad[]
@@ -157,7 +157,7 @@ static void an_older_acknowledgement_takes_nothing_back(void **state)
     assert_true(decide->lease_until == BEGIN + 9 + LEASE);
 }
 
-static void what_acknowledges_nothing_that_was_sent_here_does_not_count(void **state)
+static void acknowledgements_of_unsent_heartbeats_do_not_count(void **state)
 {
     struct decide *decide = *state;
     decide_beat(decide, BEGIN);
@@ -196,7 +196,7 @@ static void a_stop_with_grace_is_no_way_around_the_lease(void **state)
     assert_int_equal(must_end_count(decide, BEGIN + LEASE), 1);
 }
 
-static void the_whole_worker_goes_when_exclusive_processes_stay(void **state)
+static void the_worker_ends_if_exclusive_processes_cannot_be_killed(void **state)
 {
     struct decide *decide = *state;
     assert_true(decide_fence_due(decide) == INT64_MAX);
@@ -249,7 +249,7 @@ static void a_server_that_answers_no_beats_is_left(void **state)
 // ---- RUN ---------------------------------------------------------------------------------------
 
 // STALE_START
-static void an_exclusive_run_that_comes_late_is_refused(void **state)
+static void a_late_exclusive_run_is_refused(void **state)
 {
     struct decide *decide = *state;
     struct decide_answer answer = give(decide, exclusive_of(1, 1, BEGIN), BEGIN + LEASE);
@@ -284,7 +284,7 @@ static void the_stamp_of_a_run_renews_the_lease_and_never_shortens_it(void **sta
 }
 
 // FORGET_START
-static void a_run_that_comes_twice_runs_once(void **state)
+static void a_repeated_run_order_starts_once(void **state)
 {
     struct decide *decide = *state;
     struct attempt *attempt = give(decide, run_of(1, 2), BEGIN).attempt;
@@ -296,7 +296,7 @@ static void a_run_that_comes_twice_runs_once(void **state)
     assert_int_equal(give(decide, run_of(1, 1), BEGIN).verdict, DECIDE_IGNORE);
 }
 
-static void what_an_earlier_connection_brought_is_not_run_again(void **state)
+static void orders_of_an_earlier_connection_are_not_run_again(void **state)
 {
     struct decide *decide = *state;
     give(decide, run_of(1, 1), BEGIN);
@@ -319,7 +319,7 @@ static void an_older_attempt_of_the_task_ends_first(void **state)
     assert_true(decide->lease_until == BEGIN + LEASE);
 }
 
-static void what_waited_too_long_for_an_older_attempt_is_refused(void **state)
+static void a_run_that_waited_too_long_for_an_older_attempt_is_refused(void **state)
 {
     struct decide *decide = *state;
     give(decide, run_of(1, 1), BEGIN);
@@ -339,7 +339,7 @@ static void a_worker_that_drains_refuses(void **state)
     assert_int_equal(answer.error, ECANCELED);
 }
 
-static void numbers_that_nobody_has_break_the_connection(void **state)
+static void unknown_numbers_close_the_connection(void **state)
 {
     struct decide *decide = *state;
     assert_int_equal(give(decide, run_of(1, 0), BEGIN).verdict, DECIDE_BREAK);
@@ -401,26 +401,26 @@ int main(void)
         TEST(the_number_of_a_connection_only_grows),
         TEST(a_run_of_another_connection_is_ignored),
         TEST(nothing_is_run_before_a_welcome),
-        TEST(a_welcome_that_makes_no_sense_is_none),
+        TEST(an_invalid_welcome_is_refused),
         TEST(the_lease_counts_from_the_sending_of_a_beat),
         TEST(a_new_connection_begins_with_nothing),
         TEST(an_older_acknowledgement_takes_nothing_back),
-        TEST(what_acknowledges_nothing_that_was_sent_here_does_not_count),
+        TEST(acknowledgements_of_unsent_heartbeats_do_not_count),
         TEST(exclusive_attempts_end_with_the_lease_and_others_do_not),
         TEST(a_stop_with_grace_is_no_way_around_the_lease),
-        TEST(the_whole_worker_goes_when_exclusive_processes_stay),
+        TEST(the_worker_ends_if_exclusive_processes_cannot_be_killed),
         TEST(a_short_lease_is_fenced_before_the_server_ends_it),
         TEST(others_end_after_an_hour_without_a_server),
         TEST(a_server_that_answers_no_beats_is_left),
-        TEST(an_exclusive_run_that_comes_late_is_refused),
+        TEST(a_late_exclusive_run_is_refused),
         TEST(an_exclusive_run_without_a_beat_or_of_the_future_is_refused),
         TEST(the_stamp_of_a_run_renews_the_lease_and_never_shortens_it),
-        TEST(a_run_that_comes_twice_runs_once),
-        TEST(what_an_earlier_connection_brought_is_not_run_again),
+        TEST(a_repeated_run_order_starts_once),
+        TEST(orders_of_an_earlier_connection_are_not_run_again),
         TEST(an_older_attempt_of_the_task_ends_first),
-        TEST(what_waited_too_long_for_an_older_attempt_is_refused),
+        TEST(a_run_that_waited_too_long_for_an_older_attempt_is_refused),
         TEST(a_worker_that_drains_refuses),
-        TEST(numbers_that_nobody_has_break_the_connection),
+        TEST(unknown_numbers_close_the_connection),
         TEST(a_join_lists_all_that_is_not_recorded),
         TEST(attempts_of_one_task_are_kept_apart),
     };

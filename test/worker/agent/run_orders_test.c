@@ -158,7 +158,7 @@ static void an_input_that_cannot_be_fetched_is_reported(void **state)
     assert_string_equal(worker->calls, "no input 1");
 }
 
-static void the_server_is_told_of_a_missing_input_before_the_report(void **state)
+static void a_missing_input_is_reported_before_the_attempt(void **state)
 {
     struct worker *worker = *state;
     worker->has_object = false;
@@ -222,7 +222,7 @@ int main(void)
         TEST(a_command_with_its_inputs_starts),
         TEST(a_command_waits_for_an_input_that_is_being_fetched),
         TEST(an_input_that_cannot_be_fetched_is_reported),
-        TEST(the_server_is_told_of_a_missing_input_before_the_report),
+        TEST(a_missing_input_is_reported_before_the_attempt),
         TEST(a_reader_without_its_stream_does_not_start),
         TEST(a_newer_attempt_starts_when_the_older_one_has_ended),
         TEST(a_stop_of_a_waiting_command_is_reported_at_once),

@@ -34,7 +34,7 @@ static void expect_log(struct served *served, uint32_t task, const char *text, s
     free(log);
 }
 
-static void the_worker_says_who_it_is_and_what_holds(void **state)
+static void hello_has_the_identity_and_the_limits(void **state)
 {
     struct wire_message message = served_await(*state, WIRE_HELLO_MESSAGE);
     assert_int_equal(message.hello.version, WIRE_VERSION);
@@ -43,21 +43,21 @@ static void the_worker_says_who_it_is_and_what_holds(void **state)
     assert_true(message.hello.limits.length > 0);
 }
 
-static void an_exit_status_is_told(void **state)
+static void an_exit_status_is_reported(void **state)
 {
     expect_end(served_do(*state, COMMAND(1, "true")), WIRE_EXITED, 0);
     expect_end(served_do(*state, SHELL(2, "exit 255")), WIRE_EXITED, 255);
     expect_end(served_do(*state, SHELL(3, "exit 1")), WIRE_EXITED, 1);
 }
 
-static void a_signal_is_told(void **state)
+static void a_signal_is_reported(void **state)
 {
     expect_end(served_do(*state, SHELL(1, "kill -USR1 $$")), WIRE_SIGNALED, SIGUSR1);
     expect_end(served_do(*state, SHELL(2, "kill -9 $$")), WIRE_SIGNALED, SIGKILL);
     expect_end(served_do(*state, SHELL(3, "kill -PIPE $$")), WIRE_SIGNALED, SIGPIPE);
 }
 
-static void a_timeout_is_told_with_the_signal(void **state)
+static void a_timeout_is_reported_with_the_signal(void **state)
 {
     struct wire_run run = COMMAND(1, "/bin/sleep", "1000");
     run.timeout = 50000;
@@ -67,7 +67,7 @@ static void a_timeout_is_told_with_the_signal(void **state)
     expect_end(served_do(*state, run), WIRE_TIMED_OUT, SIGKILL);
 }
 
-static void a_command_that_is_stopped_is_told_apart(void **state)
+static void a_stopped_command_is_reported_as_stopped(void **state)
 {
     struct wire_run run = COMMAND(1, "/bin/sleep", "1000");
     served_run(*state, &run);
@@ -81,7 +81,7 @@ static void a_command_that_is_stopped_is_told_apart(void **state)
     expect_end(served_finished(*state), WIRE_STOPPED, SIGKILL);
 }
 
-static void a_command_that_takes_too_much_memory_is_told_apart(void **state)
+static void too_much_memory_is_reported_as_such(void **state)
 {
     struct wire_run run
         = COMMAND(1, "python3", "-c", "a = []\nwhile True: a.append(b\"x\" * 1000000)");
@@ -91,7 +91,7 @@ static void a_command_that_takes_too_much_memory_is_told_apart(void **state)
     assert_non_null(strstr(it.reason.bytes, "64 MiB"));
 }
 
-static void what_cannot_be_started_is_told_with_a_reason(void **state)
+static void a_command_that_cannot_start_is_reported_with_a_reason(void **state)
 {
     struct served *served = *state;
     struct wire_finished it = served_do(served, COMMAND(1, "no-such-command"));
@@ -122,7 +122,7 @@ static void what_cannot_be_started_is_told_with_a_reason(void **state)
     expect_end(served_do(served, COMMAND(7, "true")), WIRE_EXITED, 0);
 }
 
-static void words_that_are_none_are_refused(void **state)
+static void invalid_arguments_are_refused(void **state)
 {
     struct wire_run run = COMMAND(1, "true");
     run.argv.count = 0;
@@ -135,7 +135,7 @@ static void words_that_are_none_are_refused(void **state)
     expect_end(served_do(*state, run), WIRE_NOT_STARTED, EINVAL);
 }
 
-static void what_a_command_used_is_told(void **state)
+static void the_resources_of_a_command_are_reported(void **state)
 {
     struct wire_finished it
         = served_do(*state, SHELL(1, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"));
@@ -254,7 +254,7 @@ static void a_full_disk_costs_the_log_and_not_the_command(void **state)
     served_close(&served);
 }
 
-static void the_environment_says_what_runs(void **state)
+static void the_environment_has_the_task_and_attempt(void **state)
 {
     wire_text set[] = {wire_text_of("COLOUR=blue"), wire_text_of("HOME=/elsewhere")};
     struct wire_run run = SHELL(
@@ -295,22 +295,22 @@ int main(void)
     setenv("LD_BIND_NOW", "1", 1);
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
-        SERVED_TEST(the_worker_says_who_it_is_and_what_holds),
-        SERVED_TEST(an_exit_status_is_told),
-        SERVED_TEST(a_signal_is_told),
-        SERVED_TEST(a_timeout_is_told_with_the_signal),
-        SERVED_TEST(a_command_that_is_stopped_is_told_apart),
-        SERVED_TEST(a_command_that_takes_too_much_memory_is_told_apart),
-        SERVED_TEST(what_cannot_be_started_is_told_with_a_reason),
-        SERVED_TEST(words_that_are_none_are_refused),
-        SERVED_TEST(what_a_command_used_is_told),
+        SERVED_TEST(hello_has_the_identity_and_the_limits),
+        SERVED_TEST(an_exit_status_is_reported),
+        SERVED_TEST(a_signal_is_reported),
+        SERVED_TEST(a_timeout_is_reported_with_the_signal),
+        SERVED_TEST(a_stopped_command_is_reported_as_stopped),
+        SERVED_TEST(too_much_memory_is_reported_as_such),
+        SERVED_TEST(a_command_that_cannot_start_is_reported_with_a_reason),
+        SERVED_TEST(invalid_arguments_are_refused),
+        SERVED_TEST(the_resources_of_a_command_are_reported),
         SERVED_TEST(output_is_kept_byte_for_byte),
         SERVED_TEST(both_outputs_keep_their_order),
         SERVED_TEST(a_silent_command_has_no_log),
         SERVED_TEST(a_log_can_be_read_while_it_is_written),
         SERVED_TEST(too_much_output_is_cut_and_counted),
         cmocka_unit_test(a_full_disk_costs_the_log_and_not_the_command),
-        SERVED_TEST(the_environment_says_what_runs),
+        SERVED_TEST(the_environment_has_the_task_and_attempt),
         SERVED_TEST(a_command_can_read_a_file),
         SERVED_TEST(signals_are_as_a_program_expects_them),
         SERVED_TEST(no_file_of_the_worker_is_handed_on),

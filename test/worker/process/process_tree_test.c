@@ -79,7 +79,7 @@ static const char *const hiders[] = {
     "(env -i FOLDER=$FOLDER WORD=$WORD PATH=$PATH setsid sh -c " STAY " &) &",
 };
 
-static void what_a_command_leaves_behind_is_gone_at_its_end(void **state)
+static void leftover_processes_end_with_their_command(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof hiders / sizeof *hiders; i++) {
@@ -101,7 +101,7 @@ static void a_stopped_command_leaves_nothing(void **state)
     }
 }
 
-static void what_others_run_is_left_alone(void **state)
+static void processes_of_others_are_not_killed(void **state)
 {
     (void)state;
     for (int contain = WORKER_CONTAIN_BEST; contain <= WORKER_CONTAIN_TREE; contain++) {
@@ -177,7 +177,7 @@ static void the_server_can_fork_after_the_worker_has_ended(void **state)
     assert_int_equal(status, 0);
 }
 
-static void a_server_that_is_gone_leaves_nothing(void **state)
+static void no_process_is_left_when_the_server_is_gone(void **state)
 {
     (void)state;
     for (int contain = WORKER_CONTAIN_BEST; contain <= WORKER_CONTAIN_TREE; contain++) {
@@ -228,7 +228,7 @@ static void a_tree_has_its_time_of_grace(void **state)
 }
 
 // Its first thread has ended, which makes it look dead; but it still has the lock.
-static void a_process_of_which_a_thread_goes_on_is_found(void **state)
+static void a_process_whose_thread_still_runs_is_found(void **state)
 {
     (void)state;
     struct scene scene = open_scene(WORKER_CONTAIN_TREE, "thread");
@@ -275,15 +275,15 @@ static void a_fork_bomb_is_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_command_leaves_behind_is_gone_at_its_end),
+        cmocka_unit_test(leftover_processes_end_with_their_command),
         cmocka_unit_test(a_stopped_command_leaves_nothing),
-        cmocka_unit_test(what_others_run_is_left_alone),
+        cmocka_unit_test(processes_of_others_are_not_killed),
         cmocka_unit_test(a_killed_worker_leaves_nothing),
         cmocka_unit_test(the_server_can_fork_after_the_worker_has_ended),
-        cmocka_unit_test(a_server_that_is_gone_leaves_nothing),
+        cmocka_unit_test(no_process_is_left_when_the_server_is_gone),
         cmocka_unit_test(quitting_stops_all_and_reports_all),
         cmocka_unit_test(a_tree_has_its_time_of_grace),
-        cmocka_unit_test(a_process_of_which_a_thread_goes_on_is_found),
+        cmocka_unit_test(a_process_whose_thread_still_runs_is_found),
         cmocka_unit_test(a_fork_bomb_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

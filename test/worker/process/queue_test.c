@@ -35,7 +35,7 @@ static void commands_start_in_the_order_given(void **state)
 
 // The server is not asked between an end and the next start, and the start is reported before the
 // end.
-static void the_next_start_comes_before_the_report(void **state)
+static void the_next_task_starts_before_the_report(void **state)
 {
     (void)state;
     struct served served = open_with(1);
@@ -59,7 +59,7 @@ static void the_next_start_comes_before_the_report(void **state)
     served_close(&served);
 }
 
-static void a_command_takes_as_many_cores_as_it_says(void **state)
+static void a_command_takes_its_number_of_cores(void **state)
 {
     (void)state;
     struct served served = open_with(4);
@@ -152,7 +152,7 @@ static void nonsense_ends_the_worker(void **state)
     served_close(&served);
 }
 
-static void what_an_earlier_life_left_is_removed(void **state)
+static void leftovers_of_an_earlier_worker_are_removed(void **state)
 {
     (void)state;
     struct served served = open_with(1);
@@ -207,13 +207,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_start_in_the_order_given),
-        cmocka_unit_test(the_next_start_comes_before_the_report),
-        cmocka_unit_test(a_command_takes_as_many_cores_as_it_says),
+        cmocka_unit_test(the_next_task_starts_before_the_report),
+        cmocka_unit_test(a_command_takes_its_number_of_cores),
         cmocka_unit_test(a_queued_command_can_be_stopped),
         cmocka_unit_test(two_thousand_commands_run_without_a_trace),
         cmocka_unit_test(a_slow_server_holds_nothing_up),
         cmocka_unit_test(nonsense_ends_the_worker),
-        cmocka_unit_test(what_an_earlier_life_left_is_removed),
+        cmocka_unit_test(leftovers_of_an_earlier_worker_are_removed),
         cmocka_unit_test(a_known_worker_takes_commands_before_it_is_heard),
         cmocka_unit_test(a_folder_is_free_without_worker_and_contents),
     };
