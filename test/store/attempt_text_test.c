@@ -29,7 +29,7 @@ static void every_end_has_its_text(void **state)
     expect((struct store_attempt_end){.end = "", .otherwise = "LOST"}, "LOST");
 }
 
-static void a_reason_follows_the_end_or_is_the_only_text(void **state)
+static void a_reason_follows_or_stands_alone(void **state)
 {
     (void)state;
     expect((struct store_attempt_end){.end = "exit", .status = 1, .reason = "it is late"},
@@ -70,7 +70,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_end_has_its_text),
-        cmocka_unit_test(a_reason_follows_the_end_or_is_the_only_text),
+        cmocka_unit_test(a_reason_follows_or_stands_alone),
+        cmocka_unit_test(a_number_keeps_the_kind_of_an_end),
         cmocka_unit_test(a_text_that_is_too_long_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void all_read(enum jobfile_format format, const char *text)
     read_without(format, text, 1);
 }
 
-static void each_failed_allocation_is_reported(void **state)
+static void each_lack_of_memory_is_told(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -138,7 +138,7 @@ static void each_failed_allocation_is_reported(void **state)
     all_read(JOBFILE_JSON, "{\"tasks\": {\"a\": {\"run\": [\"sh\", \"-c\", \"it's\"]}}}");
 }
 
-static void errors_reported_without_memory_are_correct(void **state)
+static void mistakes_that_are_told_beside_it_are_true(void **state)
 {
     (void)state;
     all_read(JOBFILE_YAML, wrong);
@@ -146,8 +146,8 @@ static void errors_reported_without_memory_are_correct(void **state)
     all_read(JOBFILE_YAML, broken);
 }
 
-// Most parsed data is in blocks, and a second block is seldom needed. A first task of any length
-// makes each of the other allocations the one that needs it.
+// Most of a file is stored in blocks, and a second block is rarely needed. By varying the length of
+// the first task, each of the other allocations becomes the one that needs it.
 static void pads_read(const char *text)
 {
     enum { FIRST_BLOCK = 1 << 15 };
@@ -177,7 +177,7 @@ static void pads_read(const char *text)
     free(blanks);
 }
 
-static void each_failed_allocation_of_another_size_is_reported(void **state)
+static void whoever_asks_for_it(void **state)
 {
     (void)state;
     pads_read(full);
@@ -247,9 +247,9 @@ static void messages_fail_as_a_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_failed_allocation_is_reported),
-        cmocka_unit_test(errors_reported_without_memory_are_correct),
-        cmocka_unit_test(each_failed_allocation_of_another_size_is_reported),
+        cmocka_unit_test(each_lack_of_memory_is_told),
+        cmocka_unit_test(mistakes_that_are_told_beside_it_are_true),
+        cmocka_unit_test(whoever_asks_for_it),
         cmocka_unit_test(large_files_too),
         cmocka_unit_test(messages_fail_as_a_whole),
     };

@@ -45,13 +45,7 @@ static void an_upload_stays_as_long_as_its_job(void **state)
     assert_false(is_dropped(wire_upload((struct request_id){1, 7}, 1), 0));
 }
 
-static void an_upload_of_protocol_1_stays_too(void **state)
-{
-    (void)state;
-    assert_false(is_dropped((rota_object_id){1 ^ 7, 1}, 1));
-}
-
-static void a_copy_of_an_output_is_removed(void **state)
+static void a_copy_of_an_output_goes(void **state)
 {
     (void)state;
     assert_true(is_dropped((rota_object_id){1 ^ 7, 2ull << 32 | 1}, 1));
@@ -61,8 +55,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_upload_stays_as_long_as_its_job, begin, end),
-        cmocka_unit_test_setup_teardown(an_upload_of_protocol_1_stays_too, begin, end),
-        cmocka_unit_test_setup_teardown(a_copy_of_an_output_is_removed, begin, end),
+        cmocka_unit_test_setup_teardown(a_copy_of_an_output_goes, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void without_objects_there_is_no_cache(void **state)
     assert_false(is_there(served, "cache"));
 }
 
-static void an_object_is_passed_to_the_next_command(void **state)
+static void an_object_goes_from_one_command_to_the_next(void **state)
 {
     struct served *served = *state;
     struct wire_finished it = make(served, 1, 5);
@@ -91,7 +91,27 @@ static void an_object_is_passed_to_the_next_command(void **state)
     free(log);
 }
 
-static void all_objects_are_reported_before_hello(void **state)
+// A command may have stored other content under the same id.
+static void an_input_with_another_hash_is_lost(void **state)
+{
+    struct served *served = *state;
+    struct wire_file input = file_of(WIRE_FILE, "in", "", 5);
+    struct wire_finished it = make(served, 1, 5);
+    input.content = it.outputs.items[0].content;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct wire_run right = with(SHELL(10 + i, "cat in"), &input, NULL);
+        right.flags |= i ? WIRE_RUN_CACHE : 0;
+        assert_int_equal(served_do(served, right).end, WIRE_EXITED);
+        input.content.hash[0] ^= 1;
+        struct wire_run wrong = with(SHELL(20 + i, "cat in"), &input, NULL);
+        wrong.flags = right.flags;
+        assert_int_equal(served_do(served, wrong).end, WIRE_BAD_INPUT);
+        input.content.hash[0] ^= 1;
+        make(served, 2 + i, 5);
+    }
+}
+
+static void all_objects_are_told_before_hello(void **state)
 {
     struct served *served = *state;
     for (uint32_t i = 1; i <= 5; i++) make(served, i, i);
@@ -104,7 +124,7 @@ static void all_objects_are_reported_before_hello(void **state)
     assert_int_equal(take(served, 9, 4).status, 0);
 }
 
-static void a_dropped_object_is_not_held(void **state)
+static void what_is_dropped_is_not_held(void **state)
 {
     struct served *served = *state;
     for (uint32_t i = 1; i <= 3; i++) make(served, i, i);
@@ -116,7 +136,7 @@ static void a_dropped_object_is_not_held(void **state)
     assert_int_equal(held_count(served), 1);
 }
 
-static void a_lost_input_is_reported_before_the_end_of_its_reader(void **state)
+static void a_lost_input_is_told_before_the_end_of_who_wants_it(void **state)
 {
     struct served *served = *state;
     struct wire_file inputs[]
@@ -139,7 +159,7 @@ static void a_lost_input_is_reported_before_the_end_of_its_reader(void **state)
     assert_non_null(strstr(it.reason.bytes, "gone"));
 }
 
-static void an_input_that_a_command_writes_to_stays_unchanged(void **state)
+static void an_input_that_is_written_to_stays_what_it_was(void **state)
 {
     struct served *served = *state;
     struct wire_file input = file_of(WIRE_FILE, "in", "", 5);
@@ -217,7 +237,7 @@ static void another_input_is_another_result(void **state)
     assert_int_equal(runs_of(served), 3);
 }
 
-static void an_incomplete_result_is_produced_again(void **state)
+static void a_result_of_which_something_is_gone_is_made_again(void **state)
 {
     struct served *served = *state;
     char path[200];
@@ -232,7 +252,7 @@ static void an_incomplete_result_is_produced_again(void **state)
     assert_int_equal(take(served, 3, 5).status, 0);
 }
 
-static void a_failure_is_not_a_result(void **state)
+static void what_failed_is_no_result(void **state)
 {
     struct served *served = *state;
     struct wire_file output = file_of(WIRE_FILE, "not made", "", 5);
@@ -255,7 +275,7 @@ static struct wire_finished fails(struct served *served, uint32_t task, uint32_t
     return served_do(served, run);
 }
 
-static void a_cached_failure_is_used_by_first_attempts(void **state)
+static void a_failure_is_known_to_those_who_have_not_tried(void **state)
 {
     struct served *served = *state;
     assert_int_equal(fails(served, 1, 1, "exit 3").flags & WIRE_CACHED, 0);
@@ -269,7 +289,7 @@ static void a_cached_failure_is_used_by_first_attempts(void **state)
     assert_int_equal(fails(served, 3, 1, "exit 3").flags & WIRE_CACHED, WIRE_CACHED);
 }
 
-static void ends_that_are_not_results_are_not_cached(void **state)
+static void what_did_not_end_by_itself_is_not_known(void **state)
 {
     struct served *served = *state;
     static const char *const how[] = {"exit 126", "no-such-command", "kill -9 $$", "exit 255"};
@@ -282,17 +302,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVED_TEST(without_objects_there_is_no_cache),
-        SERVED_TEST(an_object_is_passed_to_the_next_command),
-        SERVED_TEST(all_objects_are_reported_before_hello),
-        SERVED_TEST(a_dropped_object_is_not_held),
-        SERVED_TEST(a_lost_input_is_reported_before_the_end_of_its_reader),
-        SERVED_TEST(an_input_that_a_command_writes_to_stays_unchanged),
+        SERVED_TEST(an_object_goes_from_one_command_to_the_next),
+        SERVED_TEST(an_input_with_another_hash_is_lost),
+        SERVED_TEST(all_objects_are_told_before_hello),
+        SERVED_TEST(what_is_dropped_is_not_held),
+        SERVED_TEST(a_lost_input_is_told_before_the_end_of_who_wants_it),
+        SERVED_TEST(an_input_that_is_written_to_stays_what_it_was),
         SERVED_TEST(a_result_is_known_the_second_time),
         SERVED_TEST(another_input_is_another_result),
-        SERVED_TEST(an_incomplete_result_is_produced_again),
-        SERVED_TEST(a_failure_is_not_a_result),
-        SERVED_TEST(a_cached_failure_is_used_by_first_attempts),
-        SERVED_TEST(ends_that_are_not_results_are_not_cached),
+        SERVED_TEST(a_result_of_which_something_is_gone_is_made_again),
+        SERVED_TEST(what_failed_is_no_result),
+        SERVED_TEST(a_failure_is_known_to_those_who_have_not_tried),
+        SERVED_TEST(what_did_not_end_by_itself_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
