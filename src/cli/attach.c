@@ -24,7 +24,7 @@ struct attached {
     int signals;
     int64_t leave_at;   // ticks: after one Ctrl-C, unless a second one follows; INT64_MAX: none
     bool is_cancelled, is_over, is_told;  // told: all events up to the end are shown
-    int status;         // the exit status that rota run would have; after the end
+    bool is_fine;       // all tasks have succeeded
 };
 
 // ---- Requests to the server --------------------------------------------------------------------
@@ -160,12 +160,6 @@ static void reason_note(struct attached *attached, const struct wire_ended *ende
     if (!run->tasks[at].reason) os_out_of_memory();
 }
 
-static int job_status(const struct wire_over *over)
-{
-    if (over->succeeded == over->tasks) return 0;
-    return over->aborted && !over->failed ? ATTACH_STOPPED : 1;
-}
-
 // Returns -1, or the exit status.
 static int message_take(struct attached *attached, const struct wire_message *message)
 {
@@ -174,7 +168,7 @@ static int message_take(struct attached *attached, const struct wire_message *me
         return reach_fail(attach->reach, message->refuse.reason.bytes, REACH_FAILED);
     if (message->kind == WIRE_OVER_MESSAGE && !attached->is_over) {
         attached->is_over = true;
-        attached->status = job_status(&message->over);
+        attached->is_fine = message->over.succeeded == message->over.tasks;
         follow_put(attach, WIRE_FOLLOW_ENDS);  // stop after the events so far
         client_send(&attach->reach->client, ROTA_NEVER);
     }
@@ -269,6 +263,15 @@ static int watch(struct attached *attached)
     return status;
 }
 
+// The exit status is that of `rota run`. A task whose attempts were lost too often is ABORTED on
+// the server, but it is shown and counted here as failed.
+static int end_status(const struct attached *attached)
+{
+    const uint32_t *count = attached->run.count;
+    if (attached->is_fine) return 0;
+    return count[RUN_ABORTED] && !count[RUN_FAILED] ? ATTACH_STOPPED : 1;
+}
+
 int attach_run(struct attach *attach)
 {
     struct attached attached = {.attach = attach, .leave_at = INT64_MAX};
@@ -284,8 +287,7 @@ int attach_run(struct attach *attach)
     int status = watch(&attached);
     progress_clear(&attached.progress);
     if (status < 0) {
-        // A task whose attempts were lost too often counts as failed, not as stopped.
-        status = attached.status && attached.run.count[RUN_FAILED] ? 1 : attached.status;
+        status = end_status(&attached);
         summary_print(&attached.progress, os_now(), status);
     }
     progress_release(&attached.progress);
