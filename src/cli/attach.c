@@ -39,58 +39,58 @@ static void follow_put(struct attach *attach, uint32_t flags)
     message.follow.place = attach->place;
     message.follow.flags = flags;
     message.follow.topics = (wire_texts){topics, 1};
-    wire_put(&attach->reach->client.link->out, &message);
+    wire_put(&attach->connection->client.link->out, &message);
 }
 
 bool attach_begin(struct attach *attach)
 {
-    struct rota_client *client = &attach->reach->client;
+    struct rota_client *client = &attach->connection->client;
     struct wire_message message;
     follow_put(attach, WIRE_FOLLOW_FROM_NOW);
     enum rota_client_code code = client_send(client, ROTA_NEVER);
     while (!code && !client_next(client, &message, ROTA_NEVER)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return reach_fail(attach->reach, message.refuse.reason.bytes, 0);
+            return connect_fail(attach->connection, message.refuse.reason.bytes, 0);
         if (message.kind != WIRE_EVENT_MESSAGE) continue;
         attach->sequence = message.event.sequence;
         attach->place = message.event.place;
         return true;
     }
-    reach_lost(attach->reach);
+    connect_lost(attach->connection);
     return false;
 }
 
 static bool watch_begin(struct attach *attach)
 {
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = attach->job}};
-    wire_put(&attach->reach->client.link->out, &message);
+    wire_put(&attach->connection->client.link->out, &message);
     follow_put(attach, 0);
-    return !client_send(&attach->reach->client, ROTA_NEVER);
+    return !client_send(&attach->connection->client, ROTA_NEVER);
 }
 
 static void cancel_put(struct attach *attach)
 {
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
     struct request_id request = {0};
-    if (request_make(&attach->reach->client, &request)) return;
+    if (request_make(&attach->connection->client, &request)) return;
     message.change.high = request.high;
     message.change.low = request.low;
     message.change.verb = WIRE_CANCEL;
     message.change.task.job = attach->job;
-    wire_put(&attach->reach->client.link->out, &message);
+    wire_put(&attach->connection->client.link->out, &message);
 }
 
 // Over a second connection, because events come between the pieces on the first.
 static void log_show(void *context, rota_task_id task, uint32_t attempt)
 {
     struct attached *attached = context;
-    struct reach *reach = attached->attach->reach;
+    struct connection *connection = attached->attach->connection;
     struct rota_client client = {0};
     struct plain_log lines = {0};
     struct wire_message piece;
     struct wire_log log = {.task = task, .attempt = attempt};
     enum rota_client_code code
-        = client_reach(&client, reach->server, reach->keys.items, WIRE_CLIENT, "attach",
+        = client_reach(&client, connection->server, connection->keys.items, WIRE_CLIENT, "attach",
                        client_until(CLIENT_OPEN_PATIENCE));
     while (!code && !client_log(&client, &log, client_until(LOG_PATIENCE), &piece)
            && piece.logged.bytes.length) {
@@ -165,12 +165,12 @@ static int message_take(struct attached *attached, const struct wire_message *me
 {
     struct attach *attach = attached->attach;
     if (message->kind == WIRE_REFUSE_MESSAGE && !attached->is_cancelled)
-        return reach_fail(attach->reach, message->refuse.reason.bytes, REACH_FAILED);
+        return connect_fail(attach->connection, message->refuse.reason.bytes, CONNECT_FAILED);
     if (message->kind == WIRE_OVER_MESSAGE && !attached->is_over) {
         attached->is_over = true;
         attached->is_fine = message->over.succeeded == message->over.tasks;
         follow_put(attach, WIRE_FOLLOW_ENDS);  // stop after the events so far
-        client_send(&attach->reach->client, ROTA_NEVER);
+        client_send(&attach->connection->client, ROTA_NEVER);
     }
     if (message->kind == WIRE_ENDED_MESSAGE) reason_note(attached, &message->ended);
     if (message->kind != WIRE_EVENT_MESSAGE) return -1;
@@ -191,8 +191,10 @@ static int message_take(struct attached *attached, const struct wire_message *me
 static int leave(struct attached *attached, int number)
 {
     const struct attach *attach = attached->attach;
-    progress_say(&attached->progress, "job %u continues without you: rota wait %u, rota cancel"
-                 " --server %s %u\n", attach->job, attach->job, attach->reach->server, attach->job);
+    progress_say(&attached->progress,
+                 "job %u continues without you: rota wait %u, rota cancel"
+                 " --server %s %u\n",
+                 attach->job, attach->job, attach->connection->server, attach->job);
     return number == SIGINT ? ATTACH_LEFT : 128 + number;
 }
 
@@ -213,7 +215,7 @@ static int signals_take(struct attached *attached)
     attached->is_cancelled = true;
     progress_say(&attached->progress, "stopping job %u\n", attached->attach->job);
     cancel_put(attached->attach);
-    client_send(&attached->attach->reach->client, ROTA_NEVER);
+    client_send(&attached->attach->connection->client, ROTA_NEVER);
     return -1;
 }
 
@@ -222,18 +224,18 @@ static int signals_take(struct attached *attached)
 // Reconnects as soon as the server is back. Returns -1, or the exit status.
 static int come_back(struct attached *attached)
 {
-    struct reach *reach = attached->attach->reach;
-    uint64_t database = reach->client.server;
+    struct connection *connection = attached->attach->connection;
+    uint64_t database = connection->client.server;
     int64_t until = os_ticks() + AWAY_MAX;
     int status = -1;
     progress_say(&attached->progress, "the server is gone; waiting for it\n");
     for (bool open = false; !open && status < 0; status = signals_take(attached)) {
-        if (os_ticks() >= until) return reach_lost(reach);
+        if (os_ticks() >= until) return connect_lost(connection);
         os_wait(NULL, 0, os_ticks() + SLICE * 3);
-        open = reach_quickly(reach, CLIENT_OPEN_PATIENCE);
+        open = connect_quickly(connection, CLIENT_OPEN_PATIENCE);
     }
-    if (status < 0 && reach->client.server != database)
-        return reach_fail(reach, "the server is back with another database", REACH_FAILED);
+    if (status < 0 && connection->client.server != database)
+        return connect_fail(connection, "the server is back with another database", CONNECT_FAILED);
     attached->is_over = false;
     return status;
 }
@@ -246,14 +248,14 @@ static uint64_t stamp_none(const char *folder, const char *path)
 
 static int watch(struct attached *attached)
 {
-    struct reach *reach = attached->attach->reach;
+    struct connection *connection = attached->attach->connection;
     struct wire_message message;
     int status = -1;
     bool open = watch_begin(attached->attach);
     while (status < 0 && !attached->is_told) {
-        if (open && !client_next(&reach->client, &message, client_until(SLICE))) {
+        if (open && !client_next(&connection->client, &message, client_until(SLICE))) {
             status = message_take(attached, &message);
-        } else if (!open || !client_is_open(&reach->client)) {
+        } else if (!open || !client_is_open(&connection->client)) {
             status = come_back(attached);
             open = status < 0 && watch_begin(attached->attach);
         }
@@ -281,7 +283,7 @@ int attach_run(struct attach *attach)
     attached.run.job.number = attach->job;
     run_sign(&attached.run, stamp_none);  // sorts the tasks
     progress_open(&attached.progress, &attached.options, &attached.run, NULL);
-    attached.progress.server = attach->reach->server;
+    attached.progress.server = attach->connection->server;
     attached.progress.log = log_show;
     attached.progress.log_context = &attached;
     int status = watch(&attached);

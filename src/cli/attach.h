@@ -5,7 +5,7 @@
 #include "job/file/jobfile.h"
 
 struct attach {
-    struct reach *reach;
+    struct connection *connection;
     const struct jobfile *file;
     const char *path, *folder;  // of the file
     uint32_t job;

@@ -53,7 +53,7 @@ bool jobfile_load(struct jobfile *file, const char *path);  // false: the errors
 
 // Opens the standard streams that are closed, so that no database gets one of their numbers and
 // then a message. Clears the bits of the umask that would lock rota out of its own files.
-void surroundings_mend(void);
+void startup_prepare(void);
 
 // ---- define.c ----------------------------------------------------------------------
 

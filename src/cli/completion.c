@@ -113,13 +113,13 @@ static void fish_print(void)
 
 static int tasks_print(const struct command *command)
 {
-    struct asker asker = {.command = command};
-    int status = access(".rota/rota.db", R_OK) == 0 ? asker_load(&asker) : -1;
-    for (uint32_t i = 0; status == 0 && i < asker.ask.task_count; i++) {
-        name_write(stdout, &asker.ask, i);
+    struct query_options options = {.command = command};
+    int status = access(".rota/rota.db", R_OK) == 0 ? query_options_load(&options) : -1;
+    for (uint32_t i = 0; status == 0 && i < options.query.task_count; i++) {
+        name_write(stdout, &options.query, i);
         putchar('\n');
     }
-    asker_close(&asker);
+    query_options_close(&options);
     return status > 0 ? status : 0;
 }
 

@@ -5,9 +5,9 @@
 #include "client/connection/connection.h"
 #include "client/files/files.h"
 
-enum { REACH_FAILED = 4 };  // exit status: the server cannot be reached
+enum { CONNECT_FAILED = 4 };  // exit status: the server cannot be reached
 
-struct reach {
+struct connection {
     const char *name;         // of the command
     const char *server, *key; // key: a file, or null
     enum wire_role role;      // as what it connects; a client, unless changed
@@ -16,39 +16,40 @@ struct reach {
     char default_address[OS_PATH_BYTES];
 };
 
-// --server and --key of a command whose options are a structure with a `reach`.
+// --server and --key of a command whose options are a structure with a `connection`.
 #define CONNECT_ROWS(type)                                                                         \
     {0, "server", "ADDRESS", "the server: a Unix socket or HOST:PORT", OPTION_PATH,                \
-     .at = offsetof(type, reach.server), .preset = "$ROTA_SERVER, or the server of this user"},    \
+     .at = offsetof(type, connection.server),                                                      \
+     .preset = "$ROTA_SERVER, or the server of this user"},                                        \
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
-     .at = offsetof(type, reach.key), .preset = "$ROTA_KEY"}
+     .at = offsetof(type, connection.key), .preset = "$ROTA_KEY"}
 
 // Sets the defaults: $ROTA_SERVER and $ROTA_KEY.
-void reach_init(struct reach *reach, const char *name);
+void connect_init(struct connection *connection, const char *name);
 // Reads the key and makes the address absolute, for a command that connects in another way first.
 // 0, or the exit status.
-int reach_keys(struct reach *reach);
+int connect_keys(struct connection *connection);
 // 0, or the exit status after an error message. Close it in either case. Tries again for a while
 // if the server is busy, or closes the connection while it is being opened.
-int reach_open(struct reach *reach);
+int connect_open(struct connection *connection);
 // Tries again also if the server cannot be reached: it may be starting.
-int reach_patiently(struct reach *reach);
-void reach_close(struct reach *reach);
+int connect_patiently(struct connection *connection);
+void connect_close(struct connection *connection);
 // Waits before the next try to reach a busy server, longer each time. False: the time is up.
 // Starts with zeros.
-struct reach_patience {
+struct connect_patience {
     int64_t until, pause;
 };
-bool reach_pause(struct reach *reach, struct reach_patience *patience);
+bool connect_pause(struct connection *connection, struct connect_patience *patience);
 // Opens a new connection after the old one broke, as soon as the server is back. The caller sends
 // its requests again. False: the server did not come back, refuses, or has another database;
 // `client` has the reason.
-bool reach_again(struct reach *reach);
+bool connect_reopen(struct connection *connection);
 // Tries once, for at most `patience` microseconds.
-bool reach_quickly(struct reach *reach, int64_t patience);
+bool connect_quickly(struct connection *connection, int64_t patience);
 // submit.c: prints the end of a job, and returns the exit status.
 int over_print(const struct wire_over *over, bool is_json);
 // Prints the reason, and returns the status.
-int reach_fail(const struct reach *reach, const char *reason, int status);
+int connect_fail(const struct connection *connection, const char *reason, int status);
 // The same for the last error of the client.
-int reach_lost(const struct reach *reach);
+int connect_lost(const struct connection *connection);

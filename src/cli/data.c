@@ -20,7 +20,7 @@ static int refuse(const char *name, const char *reason, int status)
 
 struct listing {
     const struct rota *rota;
-    const struct ask *ask;
+    const struct query *query;
     struct catalog_rows names;
 };
 
@@ -56,8 +56,8 @@ static const char *places_of(const struct listing *listing, rota_object_id objec
 // ---- One line for each object ------------------------------------------------------------------
 
 // The core has no objects of a job that was removed, but the states of its tasks are known.
-static const char *state_of(const struct rota *rota, const struct ask *ask,
-                            const struct ask_object *object)
+static const char *state_of(const struct rota *rota, const struct query *query,
+                            const struct query_object *object)
 {
     switch (rota_object_state(rota, object->id)) {
     case ROTA_OBJECT_UNFINISHED: return "not made";
@@ -65,7 +65,7 @@ static const char *state_of(const struct rota *rota, const struct ask *ask,
     case ROTA_OBJECT_REMOVED: return "removed";
     default: break;
     }
-    bool made = strcmp(ask->tasks[object->task].status, "SUCCESS") == 0;
+    bool made = strcmp(query->tasks[object->task].status, "SUCCESS") == 0;
     return made ? "made" : "not made";
 }
 
@@ -74,9 +74,9 @@ static void id_put(struct json *json, const char *key, rota_object_id id)
     json_plain(json, key, "%016" PRIx64 "-%016" PRIx64, id.high, id.low);
 }
 
-static void json_print(const struct listing *listing, const struct ask_object *object)
+static void json_print(const struct listing *listing, const struct query_object *object)
 {
-    const struct ask_task *task = &listing->ask->tasks[object->task];
+    const struct query_task *task = &listing->query->tasks[object->task];
     struct rota_task_view view;
     struct json json = {.out = stdout};
     char places[PLACES_TEXT];
@@ -86,7 +86,7 @@ static void json_print(const struct listing *listing, const struct ask_object *o
     json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
     json_string(&json, "task", task->name);
     json_number(&json, "bytes", "%" PRIu64, rota_object_bytes(listing->rota, object->id));
-    json_string(&json, "state", state_of(listing->rota, listing->ask, object));
+    json_string(&json, "state", state_of(listing->rota, listing->query, object));
     json_bool(&json, "keep", object->keep);
     if (rota_task_look(listing->rota, task->id, &view) && view.key.high)
         id_put(&json, "content", view.key);
@@ -95,10 +95,10 @@ static void json_print(const struct listing *listing, const struct ask_object *o
     json_line(&json);
 }
 
-static void raw_print(const struct listing *listing, const struct ask_object *object)
+static void raw_print(const struct listing *listing, const struct query_object *object)
 {
-    const struct ask_task *task = &listing->ask->tasks[object->task];
-    const char *state = state_of(listing->rota, listing->ask, object);
+    const struct query_task *task = &listing->query->tasks[object->task];
+    const char *state = state_of(listing->rota, listing->query, object);
     char places[PLACES_TEXT];
     printf("%016" PRIx64 "-%016" PRIx64 " %s %s %" PRIu64 " %s %s %u.%u %.*s\n", object->id.high,
            object->id.low, object->kind, object->keep ? "kept" : "-",
@@ -109,37 +109,37 @@ static void raw_print(const struct listing *listing, const struct ask_object *ob
 }
 
 static void row_add(const struct listing *listing, struct table *table,
-                    const struct ask_object *object)
+                    const struct query_object *object)
 {
-    char text[ASK_TEXT], places[PLACES_TEXT];
+    char text[QUERY_TEXT], places[PLACES_TEXT];
     table_addf(table, "%.*s", object->length, object->name);
     table_add(table, object->kind);
-    table_add(table, listing->ask->tasks[object->task].name);
-    table_add(table, ask_bytes_text(rota_object_bytes(listing->rota, object->id), text));
-    table_add(table, state_of(listing->rota, listing->ask, object));
+    table_add(table, listing->query->tasks[object->task].name);
+    table_add(table, query_bytes_text(rota_object_bytes(listing->rota, object->id), text));
+    table_add(table, state_of(listing->rota, listing->query, object));
     table_add(table, places_of(listing, object->id, places));
 }
 
-static void objects_print(const struct asker *asker, const struct listing *listing)
+static void objects_print(const struct query_options *options, const struct listing *listing)
 {
     static const char *const headings[] = {"NAME", "KIND", "TASK", "BYTES", "STATE", "WHERE"};
-    const struct ask *ask = listing->ask;
-    struct ask_object object;
+    const struct query *query = listing->query;
+    struct query_object object;
     struct table table;
     table_open(&table, 6);
     for (int i = 0; i < 6; i++) table_add(&table, headings[i]);
-    for (uint32_t i = 0; i < ask->task_count; i++)
-        for (uint32_t k = 0; ask_object(ask, i, k, &object); k++) {
-            if (asker->json)
+    for (uint32_t i = 0; i < query->task_count; i++)
+        for (uint32_t k = 0; query_object(query, i, k, &object); k++) {
+            if (options->json)
                 json_print(listing, &object);
-            else if (asker->raw)
+            else if (options->raw)
                 raw_print(listing, &object);
             else
                 row_add(listing, &table, &object);
         }
-    bool none = table.count == table.columns && !asker->json && !asker->raw;
+    bool none = table.count == table.columns && !options->json && !options->raw;
     table_print(&table, stdout);
-    if (none) printf("job %u has no outputs\n", ask->job.number);
+    if (none) printf("job %u has no outputs\n", query->job.number);
 }
 
 // ---- Results, by content key -------------------------------------------------------------------
@@ -151,16 +151,16 @@ static bool key_read(const char *text, rota_object_id *key)
     return count == 2 && !text[used];
 }
 
-static int content_show(const struct asker *asker, const struct listing *listing)
+static int content_show(const struct query_options *options, const struct listing *listing)
 {
-    const char *text = asker->content;
+    const char *text = options->content;
     rota_object_id key;
     rota_task_id task;
     struct rota_task_view view;
     char places[PLACES_TEXT];
     if (!key_read(text, &key)) {
-        if (!ask_id_read(text, &task))
-            return command_wrong(asker->command,
+        if (!query_id_read(text, &task))
+            return command_wrong(options->command,
                                  "option --content needs a content key or a task, not '%s'", text);
         if (!rota_task_look(listing->rota, task, &view))
             return refuse(text, "no such task, or its job was removed", 1);
@@ -169,7 +169,7 @@ static int content_show(const struct asker *asker, const struct listing *listing
     }
     const char *where = places_of(listing, key, places);
     struct json json = {.out = stdout};
-    if (asker->json) {
+    if (options->json) {
         json_open(&json, NULL, '{');
         id_put(&json, "content", key);
         json_string(&json, "where", where);
@@ -180,27 +180,27 @@ static int content_show(const struct asker *asker, const struct listing *listing
     return strcmp(where, "-") == 0 ? 1 : 0;
 }
 
-static int listing_show(struct asker *asker)
+static int listing_show(struct query_options *options)
 {
-    struct listing listing = {.ask = &asker->ask};
+    struct listing listing = {.query = &options->query};
     int status;
-    listing.rota = asker_core(asker, &status);
+    listing.rota = query_options_core(options, &status);
     if (!listing.rota) return status;
-    store_catalog(asker->store, &listing.names);
-    if (asker->content)
-        status = content_show(asker, &listing);
+    store_catalog(options->store, &listing.names);
+    if (options->content)
+        status = content_show(options, &listing);
     else
-        objects_print(asker, &listing);
+        objects_print(options, &listing);
     catalog_rows_release(&listing.names);
     return status;
 }
 
 // ---- One object of a run on this machine -----------------------------------------------------
 
-static bool object_find(const struct ask *ask, const char *name, struct ask_object *object)
+static bool object_find(const struct query *query, const char *name, struct query_object *object)
 {
-    for (uint32_t i = 0; i < ask->task_count; i++)
-        for (uint32_t k = 0; ask_object(ask, i, k, object); k++)
+    for (uint32_t i = 0; i < query->task_count; i++)
+        for (uint32_t k = 0; query_object(query, i, k, object); k++)
             if (strlen(name) == (size_t)object->length
                 && strncmp(name, object->name, (size_t)object->length) == 0)
                 return true;
@@ -217,27 +217,28 @@ static int copy_make(struct cache *cache, const struct cache_entry *entry, const
 }
 
 // In the cache of a run, objects have names that stay the same from job to job.
-static bool entry_find(const struct asker *asker, struct cache *cache,
-                       const struct ask_object *object, struct cache_entry *entry)
+static bool entry_find(const struct query_options *options, struct cache *cache,
+                       const struct query_object *object, struct cache_entry *entry)
 {
     struct store_text text;
-    if (!store_text_find(asker->store, asker->ask.tasks[object->task].id, &text)) return false;
+    if (!store_text_find(options->store, options->query.tasks[object->task].id, &text))
+        return false;
     rota_object_id name = {text.body, run_hash(object->name, (size_t)object->length)};
     return cache_find(cache, name, entry);
 }
 
-static int object_use(struct asker *asker, const struct ask_object *object, char **words,
-                      uint32_t count, bool is_get)
+static int object_use(struct query_options *options, const struct query_object *object,
+                      char **words, uint32_t count, bool is_get)
 {
     char folder[OS_PATH_BYTES], text[CACHE_ENTRY_TEXT];
     struct cache cache;
     struct cache_entry entry;
     struct cache_error error = {0};
-    snprintf(folder, sizeof folder, "%s/cache", asker->folder);
+    snprintf(folder, sizeof folder, "%s/cache", options->folder);
     if (!os_file_is_there(folder)) return refuse(words[0], "the object is not available", 1);
     if (!cache_open(&cache, folder, INT64_MAX, &error)) return refuse(folder, error.text, 1);
     int status = 0;
-    if (!entry_find(asker, &cache, object, &entry)) {
+    if (!entry_find(options, &cache, object, &entry)) {
         status = refuse(words[0], "the object is not available", 1);
     } else if (is_get) {
         status = copy_make(&cache, &entry, count > 1 ? words[1] : words[0]);
@@ -250,40 +251,40 @@ static int object_use(struct asker *asker, const struct ask_object *object, char
 }
 
 // Returns the exit status.
-static int object_run(struct asker *asker, char **names, uint32_t count, bool is_get)
+static int object_run(struct query_options *options, char **names, uint32_t count, bool is_get)
 {
-    struct ask_object object;
-    int status = asker_load(asker);
+    struct query_object object;
+    int status = query_options_load(options);
     if (status) return status;
-    if (!object_find(&asker->ask, names[0], &object))
+    if (!object_find(&options->query, names[0], &object))
         return refuse(names[0], "no task has this output", 2);
-    return object_use(asker, &object, names, count, is_get);
+    return object_use(options, &object, names, count, is_get);
 }
 
 // The arguments of a verb are its own: they are no job file.
-static int verb_run(struct asker *asker, const struct arguments *arguments)
+static int verb_run(struct query_options *options, const struct arguments *arguments)
 {
     char **names = arguments->items + 1;
     uint32_t count = arguments->count - 1;
     bool is_get = strcmp(arguments->items[0], "get") == 0;
-    if (asker->content) {
-        int status = asker_load(asker);
-        return status ? status : listing_show(asker);
+    if (options->content) {
+        int status = query_options_load(options);
+        return status ? status : listing_show(options);
     }
-    if (!count) return command_wrong(asker->command, "missing argument OBJECT");
+    if (!count) return command_wrong(options->command, "missing argument OBJECT");
     if (count > (is_get ? 2 : 1))
-        return command_wrong(asker->command, "unexpected argument '%s'", names[is_get ? 2 : 1]);
-    return object_run(asker, names, count, is_get);
+        return command_wrong(options->command, "unexpected argument '%s'", names[is_get ? 2 : 1]);
+    return object_run(options, names, count, is_get);
 }
 
-static int list(struct asker *asker, const struct arguments *arguments, uint32_t first)
+static int list(struct query_options *options, const struct arguments *arguments, uint32_t first)
 {
     if (arguments->count > first + 1)
-        return command_wrong(asker->command, "unexpected argument '%s'",
+        return command_wrong(options->command, "unexpected argument '%s'",
                              arguments->items[first + 1]);
-    if (arguments->count > first) asker->file = arguments->items[first];
-    int status = asker_load(asker);
-    return status ? status : listing_show(asker);
+    if (arguments->count > first) options->file = arguments->items[first];
+    int status = query_options_load(options);
+    return status ? status : listing_show(options);
 }
 
 static bool verb_is(const struct arguments *arguments, const char *verb)
@@ -303,27 +304,27 @@ static const char *verb_given(const struct command *command, int count, char **w
 
 static int data(const struct command *command, int count, char **words)
 {
-    struct asker asker = {.command = command};
+    struct query_options options = {.command = command};
     struct arguments arguments;
     if (data_verb_is_remote(verb_given(command, count, words)))
         return remote_data(command, count, words);
-    int status = options_read(command, &asker, NULL, &arguments, count, words);
+    int status = options_read(command, &options, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    if (asker.key) return command_wrong(command, "option --key needs --server");
+    if (options.key) return command_wrong(command, "option --key needs --server");
     if (verb_is(&arguments, "get") || verb_is(&arguments, "locate"))
-        status = verb_run(&asker, &arguments);
+        status = verb_run(&options, &arguments);
     else
-        status = list(&asker, &arguments, verb_is(&arguments, "ls"));
-    asker_close(&asker);
+        status = list(&options, &arguments, verb_is(&arguments, "ls"));
+    query_options_close(&options);
     return status;
 }
 
 static const struct option_row rows[] = {
     {0, "raw", "", "print a line for programs: object, kind, kept, bytes, state, place, task, name",
-     OPTION_FLAG, .at = offsetof(struct asker, raw), .in_query = true},
+     OPTION_FLAG, .at = offsetof(struct query_options, raw), .in_query = true},
     {0, "content", "KEY", "locate the result with this content key, or with that of a task such as "
-     "7.1", OPTION_TEXT, .at = offsetof(struct asker, content), .in_query = true},
-    ASKER_ROWS,
+     "7.1", OPTION_TEXT, .at = offsetof(struct query_options, content), .in_query = true},
+    QUERY_OPTION_ROWS,
     OPTION_ROWS_END};
 
 const struct command data_command = {

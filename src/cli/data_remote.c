@@ -12,7 +12,7 @@
 enum { NOT_THERE = 1 };
 
 struct remote_data {
-    struct reach reach;
+    struct connection connection;
     struct client_place place;
     const char *verb;
     char **words;
@@ -44,9 +44,9 @@ static int refuse(const struct remote_data *data, const char *name, const char *
 
 static int client_status(const struct remote_data *data, const char *name)
 {
-    const struct rota_client *client = &data->reach.client;
+    const struct rota_client *client = &data->connection.client;
     bool is_answer = client->refusal || client->link;
-    return refuse(data, name, client->reason, is_answer ? NOT_THERE : REACH_FAILED);
+    return refuse(data, name, client->reason, is_answer ? NOT_THERE : CONNECT_FAILED);
 }
 
 // ---- The outputs of a job ----------------------------------------------------------------------
@@ -55,7 +55,7 @@ static int client_status(const struct remote_data *data, const char *name)
 static char *listing_get(struct remote_data *data, uint32_t job)
 {
     char number[16];
-    struct rota_client *client = &data->reach.client;
+    struct rota_client *client = &data->connection.client;
     uint32_t status = 0;
     snprintf(number, sizeof number, "%" PRIu32, job);
     enum rota_client_code code = listing_ask(client, job, ROTA_NEVER, &status);
@@ -82,7 +82,7 @@ typedef bool row_fn(struct remote_data *data, const struct output_row *row, cons
 static bool row_get(struct remote_data *data, const struct output_row *row, const char *path)
 {
     char *place = path_absolute(path ? path : row->name);
-    bool fine = place && !client_get(&data->reach.client, &data->place, row->object, place);
+    bool fine = place && !client_get(&data->connection.client, &data->place, row->object, place);
     free(place);
     return fine;
 }
@@ -90,13 +90,13 @@ static bool row_get(struct remote_data *data, const struct output_row *row, cons
 static bool row_release(struct remote_data *data, const struct output_row *row, const char *path)
 {
     (void)path;
-    return !client_keep(&data->reach.client, WIRE_DATA_RELEASE, row->object, ROTA_NEVER);
+    return !client_keep(&data->connection.client, WIRE_DATA_RELEASE, row->object, ROTA_NEVER);
 }
 
 static bool row_keep(struct remote_data *data, const struct output_row *row, const char *path)
 {
     (void)path;
-    return !client_keep(&data->reach.client, WIRE_DATA_KEEP, row->object, ROTA_NEVER);
+    return !client_keep(&data->connection.client, WIRE_DATA_KEEP, row->object, ROTA_NEVER);
 }
 
 static bool row_locate(struct remote_data *data, const struct output_row *row, const char *path)
@@ -154,7 +154,7 @@ static int put(struct remote_data *data, const char *path)
         struct client_put one = {&survey, cache_entry_object(&survey.entry)};
         cache_entry_write(&survey.entry, text);
         if (client_put_all(&client, &data->place, &one, 1, &sent))
-            status = refuse(data, path, client.reason, REACH_FAILED);
+            status = refuse(data, path, client.reason, CONNECT_FAILED);
         cache_survey_release(&survey);
     }
     cache_close(&uploads.cache);
@@ -186,7 +186,7 @@ static int stored_use(struct remote_data *data, const struct cache_entry *entry,
         struct rota_client other = {0};
         fine = !client_bind(&other, &data->place, entry);
         bool is_answer = other.refusal && other.refusal != WIRE_REFUSED_BUSY;
-        if (!fine) return refuse(data, name, other.reason, is_answer ? NOT_THERE : REACH_FAILED);
+        if (!fine) return refuse(data, name, other.reason, is_answer ? NOT_THERE : CONNECT_FAILED);
     }
     return fine ? 0 : client_status(data, name);
 }
@@ -213,9 +213,9 @@ static int word_do(struct remote_data *data, const char *word, const char *path)
 
 static int words_do(struct remote_data *data)
 {
-    int status = reach_open(&data->reach);
-    data->place = (struct client_place){data->reach.server, data->reach.keys.items,
-                                       data->reach.name};
+    int status = connect_open(&data->connection);
+    data->place = (struct client_place){data->connection.server, data->connection.keys.items,
+                                       data->connection.name};
     if (status) return status;
     bool is_get = strcmp(data->verb, "get") == 0;
     if (is_get) return word_do(data, data->words[0], data->count > 1 ? data->words[1] : NULL);
@@ -228,16 +228,16 @@ static int words_do(struct remote_data *data)
 static int words_read(struct remote_data *data, const struct command *command, int count,
                       char **words)
 {
-    struct asker asker = {.command = command};
+    struct query_options options = {.command = command};
     struct arguments arguments;
-    int status = options_read(command, &asker, NULL, &arguments, count, words);
+    int status = options_read(command, &options, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    if (asker.raw || asker.content || asker.job || asker.db)
+    if (options.raw || options.content || options.job || options.db)
         return command_wrong(command, "only options --server, --key and --json can be used with %s",
                              arguments.items[0]);
-    if (asker.server) data->reach.server = asker.server;
-    if (asker.key) data->reach.key = asker.key;
-    data->json = asker.json;
+    if (options.server) data->connection.server = options.server;
+    if (options.key) data->connection.key = options.key;
+    data->json = options.json;
     data->verb = arguments.items[0];
     data->words = arguments.items + 1;
     data->count = arguments.count - 1;
@@ -278,9 +278,9 @@ int remote_data(const struct command *command, int count, char **words)
         for (int i = at; has_verb && i + 1 < count; i++) words[i] = words[i + 1];
         return remote_query(command, count - has_verb, words);
     }
-    reach_init(&data.reach, "data");
+    connect_init(&data.connection, "data");
     int status = words_read(&data, command, count, words);
     if (status < 0) status = words_do(&data);
-    reach_close(&data.reach);
+    connect_close(&data.connection);
     return status;
 }

@@ -12,7 +12,7 @@
 enum { TOPICS_MAX = 64, TOPIC_MAX = 300 };
 
 struct events {
-    struct reach reach;
+    struct connection connection;
     uint64_t sequence;
     uint32_t place, flags;
     bool json;
@@ -193,20 +193,20 @@ static void follow_put(struct rota_client *client, struct events *events)
 
 static int follow(struct events *events)
 {
-    struct rota_client *client = &events->reach.client;
+    struct rota_client *client = &events->connection.client;
     struct wire_message message;
     char sequence[48] = "0";
     follow_put(client, events);
     enum rota_client_code code = client_send(client, ROTA_NEVER);
     while (!code && !client_next(client, &message, ROTA_NEVER)) {
         if (client_refusal(client, (struct request_id){0}, &message))
-            return reach_fail(&events->reach, client->reason, 2);
+            return connect_fail(&events->connection, client->reason, 2);
         if (message.kind != WIRE_EVENT_MESSAGE) continue;
         event_print(events, &message.event, sequence);
         if (message.event.kind == WIRE_EVENT_END) return 0;
         if (fflush(stdout)) return 0;  // the reader has closed the pipe
     }
-    int status = reach_lost(&events->reach);
+    int status = connect_lost(&events->connection);
     fprintf(stderr, "rota events: use --after %s to resume\n", sequence);
     return status;
 }
@@ -215,12 +215,12 @@ static int events_run(const struct command *command, int count, char **words)
 {
     struct events events = {.flags = WIRE_FOLLOW_FROM_NOW};
     struct arguments arguments;
-    reach_init(&events.reach, "events");
+    connect_init(&events.connection, "events");
     int status = options_read(command, &events, value_take, &arguments, count, words);
     if (status >= 0) return status;
-    status = reach_open(&events.reach);
+    status = connect_open(&events.connection);
     if (!status) status = follow(&events);
-    reach_close(&events.reach);
+    connect_close(&events.connection);
     return status;
 }
 

@@ -3,7 +3,7 @@
 
 
 struct fetcher {
-    struct reach reach;
+    struct connection connection;
     struct client_wish wish;
     bool json;
     char **command;  // null: print the task
@@ -41,19 +41,20 @@ static int arguments_read(struct fetcher *fetcher, const struct command *command
 static int fetch(struct fetcher *fetcher)
 {
     struct client_grant grant;
-    struct rota_client *client = &fetcher->reach.client;
+    struct rota_client *client = &fetcher->connection.client;
     int status = 0;
     enum rota_client_code code = request_make(client, &fetcher->wish.request);
-    if (code) return reach_lost(&fetcher->reach);
+    if (code) return connect_lost(&fetcher->connection);
     do {
         code = client_fetch(client, &fetcher->wish, ROTA_NEVER, &grant);
-    } while (code && !client->refusal && fetcher->wish.wait && reach_again(&fetcher->reach));
+    } while (code && !client->refusal && fetcher->wish.wait
+             && connect_reopen(&fetcher->connection));
     if (code)
-        status = handler_failed(&fetcher->reach);
+        status = handler_failed(&fetcher->connection);
     else if (!grant.token)
         fprintf(stderr, "rota fetch: the task has been fetched already\n");
     else if (fetcher->command)
-        status = grant_run(&fetcher->reach, &grant, fetcher->command);
+        status = grant_run(&fetcher->connection, &grant, fetcher->command);
     else if (fetcher->json)
         grant_print_json(stdout, &grant);
     else
@@ -67,16 +68,16 @@ static int fetch_run(const struct command *command, int count, char **words)
 {
     struct fetcher fetcher = {.command = NULL};
     struct arguments arguments;
-    reach_init(&fetcher.reach, "fetch");
-    fetcher.reach.role = WIRE_HANDLER;
+    connect_init(&fetcher.connection, "fetch");
+    fetcher.connection.role = WIRE_HANDLER;
     int status = options_read(command, &fetcher, option_take, &arguments, count, words);
     if (status >= 0) return status;
     words[arguments.count] = NULL;
     status = arguments_read(&fetcher, command, &arguments);
     if (status >= 0) return status;
-    status = reach_open(&fetcher.reach);
+    status = connect_open(&fetcher.connection);
     if (!status) status = fetch(&fetcher);
-    reach_close(&fetcher.reach);
+    connect_close(&fetcher.connection);
     return status;
 }
 

@@ -16,21 +16,22 @@ bool task_name_read(const char *text, rota_task_id *task)
     return plain && task->job && ((count == 1 && !strchr(text, '.')) || (count == 2 && task->task));
 }
 
-int handler_failed(const struct reach *reach)
+int handler_failed(const struct connection *connection)
 {
-    if (!reach->client.refusal) return reach_lost(reach);
-    switch (reach->client.refusal) {
+    if (!connection->client.refusal) return connect_lost(connection);
+    switch (connection->client.refusal) {
     case WIRE_REFUSED_NOTHING: return HANDLER_NOTHING;
     case WIRE_REFUSED_STATE:
-    case WIRE_REFUSED_STALE: return reach_fail(reach, reach->client.reason, HANDLER_REFUSED);
-    default: return reach_fail(reach, reach->client.reason, HANDLER_WRONG);
+    case WIRE_REFUSED_STALE:
+        return connect_fail(connection, connection->client.reason, HANDLER_REFUSED);
+    default: return connect_fail(connection, connection->client.reason, HANDLER_WRONG);
     }
 }
 
 // ---- Options -----------------------------------------------------------------------------------
 
 struct handler {
-    struct reach reach;
+    struct connection connection;
     struct client_end end;
     uint32_t status;
     bool keep, has_task, has_token;
@@ -80,22 +81,22 @@ static int handler_begin(struct handler *handler, const struct command *command,
 {
     struct arguments arguments;
     *handler = (struct handler){.status = 0};
-    reach_init(&handler->reach, command->name);
-    handler->reach.role = WIRE_HANDLER;
+    connect_init(&handler->connection, command->name);
+    handler->connection.role = WIRE_HANDLER;
     int status = options_read(command, handler, flag_take, &arguments, count, words);
     if (status < 0) status = arguments_read(handler, command, &arguments);
     if (status >= 0) return status;
     handler->end.status = (int32_t)handler->status;
-    status = reach_open(&handler->reach);
+    status = connect_open(&handler->connection);
     if (status) return status;
-    return request_make(&handler->reach.client, &handler->end.request)
-               ? handler_failed(&handler->reach)
+    return request_make(&handler->connection.client, &handler->end.request)
+               ? handler_failed(&handler->connection)
                : -1;
 }
 
 static int handler_finish(struct handler *handler, int status)
 {
-    reach_close(&handler->reach);
+    connect_close(&handler->connection);
     return status;
 }
 
@@ -107,9 +108,9 @@ static int end_run(const struct command *command, int count, char **words)
     bool delivers = command == &deliver_command;
     int status = handler_begin(&handler, command, count, words);
     if (status < 0)
-        status = (delivers ? client_deliver : client_fail)(&handler.reach.client, &handler.end,
+        status = (delivers ? client_deliver : client_fail)(&handler.connection.client, &handler.end,
                                                            ROTA_NEVER)
-                     ? handler_failed(&handler.reach)
+                     ? handler_failed(&handler.connection)
                      : 0;
     return handler_finish(&handler, status);
 }
@@ -120,11 +121,11 @@ static int renew_run(const struct command *command, int count, char **words)
     rota_time lease;
     int status = handler_begin(&handler, command, count, words);
     if (status < 0 && handler.keep)
-        status = claim_keep(&handler.reach, handler.end.task, handler.end.token);
+        status = claim_keep(&handler.connection, handler.end.task, handler.end.token);
     else if (status < 0)
-        status = client_renew(&handler.reach.client, handler.end.task, handler.end.token,
+        status = client_renew(&handler.connection.client, handler.end.task, handler.end.token,
                               ROTA_NEVER, &lease)
-                     ? handler_failed(&handler.reach)
+                     ? handler_failed(&handler.connection)
                      : 0;
     return handler_finish(&handler, status);
 }

@@ -3,14 +3,14 @@
 
 #include "cli/connect.h"
 
-// Exit statuses, in addition to 0 and REACH_FAILED.
+// Exit statuses, in addition to 0 and CONNECT_FAILED.
 enum { HANDLER_NOTHING = 1, HANDLER_WRONG = 2, HANDLER_REFUSED = 3, HANDLER_TASK_FAILED = 5 };
 
 // ---- handler.c ---------------------------------------------------------------------------------
 
 bool task_name_read(const char *text, rota_task_id *task);  // "7.3", or "7" for a job
 // Prints why the client's last call failed, and returns the exit status.
-int handler_failed(const struct reach *reach);
+int handler_failed(const struct connection *connection);
 
 // ---- fetched_task.c: a task as shell variables, JSON and environment ---------------------------
 
@@ -24,6 +24,6 @@ void grant_environment_free(char **environment);
 
 // Runs a command for the task, renews the lease meanwhile, and reports how it ended. Returns the
 // exit status.
-int grant_run(struct reach *reach, const struct client_grant *grant, char **words);
+int grant_run(struct connection *connection, const struct client_grant *grant, char **words);
 // Renews until the command is ended or the lease is lost. Returns the exit status.
-int claim_keep(struct reach *reach, rota_task_id task, uint64_t token);
+int claim_keep(struct connection *connection, rota_task_id task, uint64_t token);

@@ -17,7 +17,7 @@ enum { PAUSE = 300000, PATIENCE_MIN = 100000, PATIENCE_MAX = 1000000 };
 // `renewed` is when the last answered renewal was sent: the server's lease runs from then on, or a
 // little later. The task is given up after three quarters of it.
 struct keep {
-    struct reach *reach;
+    struct connection *connection;
     rota_task_id task;
     uint64_t token;
     rota_time lease;
@@ -48,22 +48,23 @@ static int64_t fence_at(const struct keep *keep)
 static void trouble_tell(struct keep *keep)
 {
     if (!keep->was_told)
-        fprintf(stderr, "rota %s: %s; trying again\n", keep->reach->name,
-                keep->reach->client.reason);
+        fprintf(stderr, "rota %s: %s; trying again\n", keep->connection->name,
+                keep->connection->client.reason);
     keep->was_told = true;
 }
 
 static bool connect_again(struct keep *keep)
 {
     keep->tried = os_ticks();
-    if (!keep->is_connected) keep->is_connected = reach_quickly(keep->reach, patience_of(keep));
+    if (!keep->is_connected)
+        keep->is_connected = connect_quickly(keep->connection, patience_of(keep));
     if (!keep->is_connected) trouble_tell(keep);
     return keep->is_connected;
 }
 
 static void renew(struct keep *keep)
 {
-    struct rota_client *client = &keep->reach->client;
+    struct rota_client *client = &keep->connection->client;
     if (!connect_again(keep)) return;
     int64_t sent = os_ticks();
     if (!client_renew(client, keep->task, keep->token, client_until(patience_of(keep)),
@@ -89,10 +90,10 @@ static void wait(struct keep *keep, int ended, bool *has_ended)
     *has_ended = ended >= 0 && watches[1].can_read;
 }
 
-static bool keep_open(struct keep *keep, struct reach *reach, rota_task_id task, uint64_t token,
-                      rota_time lease)
+static bool keep_open(struct keep *keep, struct connection *connection, rota_task_id task,
+                      uint64_t token, rota_time lease)
 {
-    *keep = (struct keep){.reach = reach, .task = task, .token = token, .lease = lease};
+    *keep = (struct keep){.connection = connection, .task = task, .token = token, .lease = lease};
     keep->is_ours = keep->is_connected = true;
     keep->renewed = keep->tried = os_ticks();
     keep->signals = os_signals_open();
@@ -104,22 +105,24 @@ static bool keep_look(struct keep *keep)
 {
     if (os_ticks() >= next_try(keep)) renew(keep);
     if (keep->is_ours && os_ticks() < fence_at(keep)) return true;
-    if (keep->is_ours) client_say(&keep->reach->client, ROTA_CLIENT_STALE, "the lease has expired");
+    if (keep->is_ours)
+        client_say(&keep->connection->client, ROTA_CLIENT_STALE, "the lease has expired");
     keep->is_ours = false;
     return false;
 }
 
-int claim_keep(struct reach *reach, rota_task_id task, uint64_t token)
+int claim_keep(struct connection *connection, rota_task_id task, uint64_t token)
 {
     struct keep keep;
     bool ended;
     rota_time lease = 0;
-    if (client_renew(&reach->client, task, token, ROTA_NEVER, &lease))
-        return handler_failed(reach);
-    if (!keep_open(&keep, reach, task, token, lease)) return reach_fail(reach, strerror(errno), 70);
+    if (client_renew(&connection->client, task, token, ROTA_NEVER, &lease))
+        return handler_failed(connection);
+    if (!keep_open(&keep, connection, task, token, lease))
+        return connect_fail(connection, strerror(errno), 70);
     while (keep_look(&keep) && !keep.interrupts) wait(&keep, -1, &ended);
     close(keep.signals);
-    return keep.is_ours ? 0 : reach_fail(reach, reach->client.reason, HANDLER_REFUSED);
+    return keep.is_ours ? 0 : connect_fail(connection, connection->client.reason, HANDLER_REFUSED);
 }
 
 // ---- A command ---------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ static int child_run(struct keep *keep, const struct client_grant *grant, char *
 // Repeats the request over new connections until it is answered, or a signal comes.
 static bool end_tell(struct keep *keep, const struct client_end *end, bool delivers)
 {
-    struct rota_client *client = &keep->reach->client;
+    struct rota_client *client = &keep->connection->client;
     uint32_t before = keep->interrupts;
     for (;;) {
         bool done = connect_again(keep)
@@ -188,25 +191,25 @@ static int run_and_tell(struct keep *keep, const struct client_grant *grant, cha
 {
     int status = 0;
     struct client_end end = {.task = grant->task, .token = grant->token};
-    struct rota_client *client = &keep->reach->client;
+    struct rota_client *client = &keep->connection->client;
     int error = child_run(keep, grant, words, &status);
     bool again = error || keep->interrupts;
     if (error) fprintf(stderr, "rota fetch: %s: %s\n", words[0], strerror(error));
-    if (!keep->is_ours) return reach_fail(keep->reach, client->reason, HANDLER_REFUSED);
+    if (!keep->is_ours) return connect_fail(keep->connection, client->reason, HANDLER_REFUSED);
     bool delivers = !again && !status;
     end.flags = again ? ROTA_GIVEN_BACK : delivers ? ROTA_DELIVERED_OK : 0;
     end.status = status;
-    if (request_make(client, &end.request)) return reach_lost(keep->reach);
-    if (!end_tell(keep, &end, delivers)) return handler_failed(keep->reach);
+    if (request_make(client, &end.request)) return connect_lost(keep->connection);
+    if (!end_tell(keep, &end, delivers)) return handler_failed(keep->connection);
     if (error) return HANDLER_WRONG;
     return delivers ? 0 : HANDLER_TASK_FAILED;
 }
 
-int grant_run(struct reach *reach, const struct client_grant *grant, char **words)
+int grant_run(struct connection *connection, const struct client_grant *grant, char **words)
 {
     struct keep keep;
-    if (!keep_open(&keep, reach, grant->task, grant->token, grant->lease))
-        return reach_fail(reach, strerror(errno), 70);
+    if (!keep_open(&keep, connection, grant->task, grant->token, grant->lease))
+        return connect_fail(connection, strerror(errno), 70);
     int status = run_and_tell(&keep, grant, words);
     close(keep.signals);
     return status;

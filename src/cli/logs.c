@@ -39,11 +39,11 @@ static bool part_show(void *context, const char *bytes, size_t count)
     return !ferror(stdout);
 }
 
-static struct viewer viewer_make(const struct asker *asker, const char *name)
+static struct viewer viewer_make(const struct query_options *options, const char *name)
 {
     return (struct viewer){.name = name,
-                           .json = asker->json,
-                           .raw = asker->raw || !os_is_terminal(1)};
+                           .json = options->json,
+                           .raw = options->raw || !os_is_terminal(1)};
 }
 
 static void viewer_end(struct viewer *viewer)
@@ -54,20 +54,20 @@ static void viewer_end(struct viewer *viewer)
 
 // ---- One attempt -----------------------------------------------------------------------------
 
-static bool attempt_show(const struct asker *asker, uint32_t at, uint32_t number)
+static bool attempt_show(const struct query_options *options, uint32_t at, uint32_t number)
 {
-    const struct ask_task *task = &asker->ask.tasks[at];
-    struct viewer viewer = viewer_make(asker, task->name);
+    const struct query_task *task = &options->query.tasks[at];
+    struct viewer viewer = viewer_make(options, task->name);
     char path[8192];
     viewer.attempt = number;
-    log_path(path, sizeof path, asker->folder, task->id, number);
+    log_path(path, sizeof path, options->folder, task->id, number);
     bool fine = log_read(path, part_show, &viewer) || errno == ENOENT;  // no output
     viewer_end(&viewer);
     if (!fine) fprintf(stderr, "rota: %s: %s\n", path, strerror(errno));
     return fine;
 }
 
-static bool is_over(const struct ask_task *task)
+static bool is_over(const struct query_task *task)
 {
     static const char *const words[] = {"SUCCESS", "FAILED", "ABORTED", "FROZEN", "IDLE", "CLOSED"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -78,7 +78,7 @@ static bool is_over(const struct ask_task *task)
 // ---- Following -------------------------------------------------------------------------------
 
 struct follower {
-    struct asker *asker;
+    struct query_options *options;
     const char *name;
     struct viewer viewer;
     struct log_reader *reader;  // null: there is no log yet
@@ -87,7 +87,7 @@ struct follower {
 static ssize_t more_show(struct follower *follower, rota_task_id id)
 {
     char path[8192], bytes[16 << 10];
-    log_path(path, sizeof path, follower->asker->folder, id, follower->viewer.attempt);
+    log_path(path, sizeof path, follower->options->folder, id, follower->viewer.attempt);
     if (!follower->reader) follower->reader = log_open(path);
     if (!follower->reader) return errno == ENOENT ? 0 : -1;
     ssize_t count, sum = 0;
@@ -109,16 +109,16 @@ static void attempt_next(struct follower *follower, uint32_t attempt)
 // A task writes its output before the database tells that it ended, so nothing is missed.
 static int state_look(struct follower *follower, rota_task_id *id, bool *over)
 {
-    struct asker *asker = follower->asker;
+    struct query_options *options = follower->options;
     uint32_t at;
-    asker_unload(asker);
-    int status = asker_load(asker);
+    query_options_unload(options);
+    int status = query_options_load(options);
     if (status) return status;
-    if (!asker_find(asker, follower->name, &at)) return 2;
-    const struct ask_task *task = &asker->ask.tasks[at];
+    if (!query_options_find(options, follower->name, &at)) return 2;
+    const struct query_task *task = &options->query.tasks[at];
     *id = task->id;
     *over = is_over(task) || strcmp(task->status, "BLOCKED") == 0;
-    if (!*over && !asker->is_running) {
+    if (!*over && !options->is_running) {
         fprintf(stderr, "rota: the task has not ended, but rota run is not running\n");
         *over = true;
     }
@@ -132,14 +132,14 @@ static int state_look(struct follower *follower, rota_task_id *id, bool *over)
     return 0;
 }
 
-static int task_follow(struct asker *asker, const char *name)
+static int task_follow(struct query_options *options, const char *name)
 {
-    struct follower follower = {.asker = asker, .name = name};
+    struct follower follower = {.options = options, .name = name};
     rota_task_id id = {0};
     bool over = false;
     int status = 0;
-    follower.viewer = viewer_make(asker, name);
-    follower.viewer.attempt = asker->attempt;
+    follower.viewer = viewer_make(options, name);
+    follower.viewer.attempt = options->attempt;
     for (uint32_t i = 0; !over && !status; i++) {
         ssize_t count = id.task ? more_show(&follower, id) : 0;
         if (count < 0) {
@@ -157,12 +157,12 @@ static int task_follow(struct asker *asker, const char *name)
 
 // ---- The command -----------------------------------------------------------------------------
 
-static int task_show(struct asker *asker, const char *name)
+static int task_show(struct query_options *options, const char *name)
 {
     uint32_t at;
-    if (!asker_find(asker, name, &at)) return 2;
-    const struct ask_task *task = &asker->ask.tasks[at];
-    uint32_t number = asker->attempt ? asker->attempt : task->attempt;
+    if (!query_options_find(options, name, &at)) return 2;
+    const struct query_task *task = &options->query.tasks[at];
+    uint32_t number = options->attempt ? options->attempt : task->attempt;
     if (task->is_bundle || !number) {
         fprintf(stderr, "rota: %s %s\n", name,
                 task->is_bundle ? "is a bundle" : "has not run yet");
@@ -173,39 +173,39 @@ static int task_show(struct asker *asker, const char *name)
                 task->attempt);
         return 2;
     }
-    return attempt_show(asker, at, number) ? 0 : 70;
+    return attempt_show(options, at, number) ? 0 : 70;
 }
 
-static int all_show(struct asker *asker)
+static int all_show(struct query_options *options)
 {
-    bool headings = asker->name_count > 1 && !asker->json;
-    int status = asker_load(asker);
-    for (uint32_t i = 0; !status && i < asker->name_count; i++) {
-        if (headings) printf("%s==> %s <==\n", i ? "\n" : "", asker->names[i]);
-        status = asker->follow ? task_follow(asker, asker->names[i])
-                               : task_show(asker, asker->names[i]);
+    bool headings = options->name_count > 1 && !options->json;
+    int status = query_options_load(options);
+    for (uint32_t i = 0; !status && i < options->name_count; i++) {
+        if (headings) printf("%s==> %s <==\n", i ? "\n" : "", options->names[i]);
+        status = options->follow ? task_follow(options, options->names[i])
+                                 : task_show(options, options->names[i]);
     }
     return status;
 }
 
 static int logs(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) status = all_show(&asker);
-    asker_close(&asker);
+    struct query_options options;
+    int status = query_options_open(&options, command, count, words);
+    if (status < 0) status = all_show(&options);
+    query_options_close(&options);
     return status;
 }
 
 static const struct option_row rows[] = {
     {'f', "follow", "", "print new output until the task ends, through all its attempts",
-     OPTION_FLAG, .at = offsetof(struct asker, follow)},
+     OPTION_FLAG, .at = offsetof(struct query_options, follow)},
     {0, "attempt", "N", "the number of the attempt", OPTION_NUMBER,
-     .at = offsetof(struct asker, attempt), .least = 1, .most = UINT32_MAX,
+     .at = offsetof(struct query_options, attempt), .least = 1, .most = UINT32_MAX,
      .preset = "the last one"},
     {0, "raw", "", "print control characters on a terminal, too", OPTION_FLAG,
-     .at = offsetof(struct asker, raw)},
-    ASKER_ROWS,
+     .at = offsetof(struct query_options, raw)},
+    QUERY_OPTION_ROWS,
     OPTION_ROWS_END};
 
 const struct command logs_command = {

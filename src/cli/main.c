@@ -33,7 +33,7 @@ static int command_begin(const struct command *command, int count, char **words)
 int main(int count, char **words)
 {
     char help[] = "help", version[] = "version";
-    surroundings_mend();
+    startup_prepare();
     if (count < 2) {
         help_overview(stderr);
         return 2;

@@ -5,35 +5,35 @@
 
 enum { ALREADY = 3 };
 
-struct rest {
-    struct reach reach;
+struct pause_request {
+    struct connection connection;
     struct wire_message message;
     const char *name;
 };
 
 // Returns -1, or the exit status.
-static int part_read(struct rest *rest, const struct command *command, const char *word)
+static int part_read(struct pause_request *request, const struct command *command, const char *word)
 {
     static const struct {
         const char *name;
         uint32_t part;
     } parts[] = {{"lane", WIRE_PART_LANE}, {"worker", WIRE_PART_WORKER}, {"job", WIRE_PART_JOB}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(word, parts[i].name) == 0) rest->message.rest.part = parts[i].part;
-    if (rest->message.rest.part) return -1;
+        if (strcmp(word, parts[i].name) == 0) request->message.rest.part = parts[i].part;
+    if (request->message.rest.part) return -1;
     return command_wrong(command, "expected lane, worker or job, not '%s'", word);
 }
 
-static int rest_tell(struct rest *rest)
+static int request_send(struct pause_request *request)
 {
-    struct rota_client *client = &rest->reach.client;
-    rest->message.rest.name = wire_text_of(rest->name);
+    struct rota_client *client = &request->connection.client;
+    request->message.rest.name = wire_text_of(request->name);
     enum rota_client_code code
-        = client_ask(client, (struct request_id){0}, ROTA_NEVER, &rest->message);
-    if (!code) return printf("%s: done\n", rest->name), 0;
-    if (!client->refusal) return reach_lost(&rest->reach);
-    return reach_fail(&rest->reach, client->reason,
-                      client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);
+        = client_ask(client, (struct request_id){0}, ROTA_NEVER, &request->message);
+    if (!code) return printf("%s: done\n", request->name), 0;
+    if (!client->refusal) return connect_lost(&request->connection);
+    return connect_fail(&request->connection, client->reason,
+                        client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);
 }
 
 static enum wire_rest_how how_of(const struct command *command)
@@ -43,27 +43,27 @@ static enum wire_rest_how how_of(const struct command *command)
     return command == &worker_drain_command ? WIRE_DRAIN_AND_QUIT : WIRE_FORGET;
 }
 
-static int rest_run(const struct command *command, int count, char **words)
+static int request_run(const struct command *command, int count, char **words)
 {
-    struct rest rest = {.message.kind = WIRE_REST_MESSAGE};
+    struct pause_request request = {.message.kind = WIRE_REST_MESSAGE};
     struct arguments arguments;
     bool names_part = command->verbs;
-    rest.message.rest.how = how_of(command);
-    reach_init(&rest.reach, command->name);
-    int status = options_read(command, &rest, NULL, &arguments, count, words);
+    request.message.rest.how = how_of(command);
+    connect_init(&request.connection, command->name);
+    int status = options_read(command, &request, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    status = part_read(&rest, command, names_part ? arguments.items[0] : "worker");
+    status = part_read(&request, command, names_part ? arguments.items[0] : "worker");
     if (status >= 0) return status;
     if (names_part && arguments.count < 2) return command_wrong(command, "missing argument NAME");
-    rest.name = arguments.items[names_part];
-    if (rest.message.rest.part == WIRE_PART_WORKER) rest.reach.role = WIRE_ADMIN;
-    status = reach_open(&rest.reach);
-    if (!status) status = rest_tell(&rest);
-    reach_close(&rest.reach);
+    request.name = arguments.items[names_part];
+    if (request.message.rest.part == WIRE_PART_WORKER) request.connection.role = WIRE_ADMIN;
+    status = connect_open(&request.connection);
+    if (!status) status = request_send(&request);
+    connect_close(&request.connection);
     return status;
 }
 
-static const struct option_row rows[] = {CONNECT_ROWS(struct rest), OPTION_ROWS_END};
+static const struct option_row rows[] = {CONNECT_ROWS(struct pause_request), OPTION_ROWS_END};
 
 static const char verbs[] = "lane worker job";
 static const char exits[] = "0\tdone\n"
@@ -76,7 +76,7 @@ const struct command pause_command = {
     .summary = "pause a lane, a worker or a job of a server",
     .group = GROUP_CLUSTER,
     .argument = {ARGUMENT_VERB, "lane, worker or job", 1, 2},
-    .run = rest_run,
+    .run = request_run,
     .options = rows,
     .verbs = verbs,
     .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
@@ -92,7 +92,7 @@ const struct command resume_command = {
     .summary = "resume a paused lane, worker or job",
     .group = GROUP_CLUSTER,
     .argument = {ARGUMENT_VERB, "lane, worker or job", 1, 2},
-    .run = rest_run,
+    .run = request_run,
     .options = rows,
     .verbs = verbs,
     .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
@@ -105,7 +105,7 @@ const struct command worker_drain_command = {
     .summary = "end a worker when its running tasks have ended",
     .group = GROUP_CLUSTER,
     .argument = {ARGUMENT_NAME, "NAME", 1, 1},
-    .run = rest_run,
+    .run = request_run,
     .options = rows,
     .usage = "[OPTION...] NAME\n",
     .text
@@ -122,7 +122,7 @@ const struct command worker_forget_command = {
     .summary = "let another key use the name of a worker",
     .group = GROUP_CLUSTER,
     .argument = {ARGUMENT_NAME, "NAME", 1, 1},
-    .run = rest_run,
+    .run = request_run,
     .options = rows,
     .usage = "[OPTION...] NAME\n",
     .text = "A server binds the name of a worker to its first key. The key of this command must be "

@@ -16,14 +16,14 @@
 // `rota cancel --job` or `--job=7`.
 static bool job_take(void *values, uint32_t number, const char *value)
 {
-    struct asker *asker = values;
+    struct query_options *options = values;
     char *end;
     (void)number;
-    asker->whole_job = true;
+    options->whole_job = true;
     if (!value) return true;
     errno = 0;
     unsigned long job = strtoul(value, &end, 10);
-    asker->job = (uint32_t)job;
+    options->job = (uint32_t)job;
     return *value >= '0' && *value <= '9' && !errno && !*end && job && job <= UINT32_MAX;
 }
 
@@ -40,36 +40,38 @@ static bool is_job_file(const char *word)
 }
 
 // An argument that is a job file selects the database next to it; the others are tasks.
-static int arguments_sort(struct asker *asker)
+static int arguments_sort(struct query_options *options)
 {
-    bool takes_tasks = asker->command->argument.kind == ARGUMENT_TASK;
+    bool takes_tasks = options->command->argument.kind == ARGUMENT_TASK;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < asker->name_count; i++) {
-        char *word = asker->names[i];
-        bool is_file = !asker->file && (!takes_tasks || is_job_file(word));
+    for (uint32_t i = 0; i < options->name_count; i++) {
+        char *word = options->names[i];
+        bool is_file = !options->file && (!takes_tasks || is_job_file(word));
         if (is_file)
-            asker->file = word;
+            options->file = word;
         else
-            asker->names[kept++] = word;
+            options->names[kept++] = word;
     }
-    asker->name_count = kept;
+    options->name_count = kept;
     if (!takes_tasks && kept)
-        return command_wrong(asker->command, "unexpected argument '%s'", asker->names[0]);
-    if (kept < asker->command->argument.least)
-        return command_wrong(asker->command, "missing argument TASK");
+        return command_wrong(options->command, "unexpected argument '%s'", options->names[0]);
+    if (kept < options->command->argument.least)
+        return command_wrong(options->command, "missing argument TASK");
     return -1;
 }
 
-int asker_open(struct asker *asker, const struct command *command, int count, char **words)
+int query_options_open(struct query_options *options, const struct command *command, int count,
+                       char **words)
 {
     struct arguments arguments;
-    *asker = (struct asker){.command = command};
-    int status = options_read(command, asker, job_take, &arguments, count, words);
-    asker->names = arguments.items;
-    asker->name_count = arguments.count;
+    *options = (struct query_options){.command = command};
+    int status = options_read(command, options, job_take, &arguments, count, words);
+    options->names = arguments.items;
+    options->name_count = arguments.count;
     if (status >= 0) return status;
-    if (asker->key && !asker->server) return command_wrong(command, "option --key needs --server");
-    return arguments_sort(asker);
+    if (options->key && !options->server)
+        return command_wrong(command, "option --key needs --server");
+    return arguments_sort(options);
 }
 
 // ---- The database ---------------------------------------------------------------------------
@@ -77,133 +79,135 @@ int asker_open(struct asker *asker, const struct command *command, int count, ch
 static char *beside(const char *path, const char *name)
 {
     char *copy = strdup(path), *out;
-    if (!copy || asprintf(&out, "%s%s", dirname(copy), name) < 0) ask_no_memory();
+    if (!copy || asprintf(&out, "%s%s", dirname(copy), name) < 0) query_no_memory();
     free(copy);
     return out;
 }
 
-static int path_find(struct asker *asker)
+static int path_find(struct query_options *options)
 {
-    if (asker->path) return 0;
-    char *file = asker->file ? realpath(asker->file, NULL) : NULL;
-    if (asker->file && !file) {
-        fprintf(stderr, "rota: %s: %s\n", asker->file, strerror(errno));
+    if (options->path) return 0;
+    char *file = options->file ? realpath(options->file, NULL) : NULL;
+    if (options->file && !file) {
+        fprintf(stderr, "rota: %s: %s\n", options->file, strerror(errno));
         return 2;
     }
-    asker->path = asker->db ? strdup(asker->db) : file ? beside(file, "/.rota/rota.db") : NULL;
-    if (!asker->path) asker->path = strdup(".rota/rota.db");
-    if (!asker->path) ask_no_memory();
+    options->path = options->db ? strdup(options->db)
+                    : file      ? beside(file, "/.rota/rota.db")
+                                : NULL;
+    if (!options->path) options->path = strdup(".rota/rota.db");
+    if (!options->path) query_no_memory();
     free(file);
-    asker->folder = beside(asker->path, "");
-    if (os_file_is_there(asker->path)) return 0;
-    if (asker->db)
-        fprintf(stderr, "rota: %s: %s\n", asker->path, strerror(errno));
+    options->folder = beside(options->path, "");
+    if (os_file_is_there(options->path)) return 0;
+    if (options->db)
+        fprintf(stderr, "rota: %s: %s\n", options->path, strerror(errno));
     else
         fprintf(stderr,
                 "rota: no database %s: nothing has been run %s yet\n"
                 "rota: run a job file first (rota run FILE), or name the database (--db FILE)\n",
-                asker->path, asker->file ? "there" : "here");
+                options->path, options->file ? "there" : "here");
     return 2;
 }
 
 // ---- The job --------------------------------------------------------------------------------
 
-static int job_of_file(struct asker *asker, rota_job_id *job)
+static int job_of_file(struct query_options *options, rota_job_id *job)
 {
     struct run_entry entry;
-    char *path = realpath(asker->file, NULL);
-    bool known = path && run_entry_find(asker->store, path, &entry);
+    char *path = realpath(options->file, NULL);
+    bool known = path && run_entry_find(options->store, path, &entry);
     free(path);
     if (known) *job = entry.job;
-    if (!known) fprintf(stderr, "rota: %s has not been run yet\n", asker->file);
+    if (!known) fprintf(stderr, "rota: %s has not been run yet\n", options->file);
     return known ? 0 : 2;
 }
 
-static int job_find(struct asker *asker, rota_job_id *job)
+static int job_find(struct query_options *options, rota_job_id *job)
 {
     rota_task_id id;
-    bool named = asker->name_count && ask_id_read(asker->names[0], &id);
-    *job = (rota_job_id){asker->job};
-    if (!job->number && asker->file) return job_of_file(asker, job);
+    bool named = options->name_count && query_id_read(options->names[0], &id);
+    *job = (rota_job_id){options->job};
+    if (!job->number && options->file) return job_of_file(options, job);
     if (!job->number && named) job->number = id.job;
-    if (!job->number) job->number = look_last_job(asker->store);
+    if (!job->number) job->number = snapshot_last_job(options->store);
     if (job->number) return 0;
-    fprintf(stderr, "rota: %s: no jobs\n", asker->path);
+    fprintf(stderr, "rota: %s: no jobs\n", options->path);
     return 2;
 }
 
-int asker_load(struct asker *asker)
+int query_options_load(struct query_options *options)
 {
     struct store_error error;
     rota_job_id job;
-    int status = path_find(asker);
+    int status = path_find(options);
     if (status) return status;
-    asker->now = os_now();
-    asker->is_running = store_is_held(asker->path);
-    asker->store = store_look(asker->path, &error);
-    if (!asker->store) {
+    options->now = os_now();
+    options->is_running = store_is_held(options->path);
+    options->store = snapshot_open(options->path, &error);
+    if (!options->store) {
         fprintf(stderr, "rota: %s\n", error.text);
         return store_exit_status(&error);
     }
-    status = job_find(asker, &job);
+    status = job_find(options, &job);
     if (status) return status;
-    if (ask_open(&asker->ask, asker->store, job)) return 0;
-    const struct store_error *fault = store_error(asker->store);
+    if (query_open(&options->query, options->store, job)) return 0;
+    const struct store_error *fault = store_error(options->store);
     if (fault->fault)
         fprintf(stderr, "rota: %s\n", fault->text);
     else
-        fprintf(stderr, "rota: %s: no such job: %u\n", asker->path, job.number);
+        fprintf(stderr, "rota: %s: no such job: %u\n", options->path, job.number);
     return fault->fault ? store_exit_status(fault) : 2;
 }
 
-void asker_unload(struct asker *asker)
+void query_options_unload(struct query_options *options)
 {
-    ask_release(&asker->ask);
-    store_close(asker->store);
-    asker->store = NULL;
+    query_release(&options->query);
+    store_close(options->store);
+    options->store = NULL;
 }
 
-void asker_close(struct asker *asker)
+void query_options_close(struct query_options *options)
 {
-    asker_unload(asker);
-    free(asker->path);
-    free(asker->folder);
-    *asker = (struct asker){0};
+    query_options_unload(options);
+    free(options->path);
+    free(options->folder);
+    *options = (struct query_options){0};
 }
 
 int asker_run(const struct command *command, int count, char **words,
-              int (*show)(struct asker *asker))
+              int (*show)(struct query_options *options))
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
+    struct query_options options;
+    int status = query_options_open(&options, command, count, words);
     if (status < 0) {
-        status = asker_load(&asker);
-        if (!status) status = show(&asker);
+        status = query_options_load(&options);
+        if (!status) status = show(&options);
     }
-    asker_close(&asker);
+    query_options_close(&options);
     return status;
 }
 
-struct rota *asker_core(struct asker *asker, int *status)
+struct rota *query_options_core(struct query_options *options, int *status)
 {
     const char *reason;
-    struct ask_waits *waits = &asker->ask.waits;
-    if (asker->waits)
-        waits->known = sscanf(asker->waits, "%" SCNd64 ",%" SCNd64, &waits->cached, &waits->inputs)
-                       == 2;
-    struct rota *rota = ask_core(&asker->ask, &reason);
-    const struct store_error *fault = store_error(asker->store);
+    struct query_waits *waits = &options->query.waits;
+    if (options->waits)
+        waits->known
+            = sscanf(options->waits, "%" SCNd64 ",%" SCNd64, &waits->cached, &waits->inputs) == 2;
+    struct rota *rota = query_core(&options->query, &reason);
+    const struct store_error *fault = store_error(options->store);
     *status = rota ? 0 : fault->fault ? store_exit_status(fault) : 70;
     if (!rota) fprintf(stderr, "rota: %s\n", fault->fault ? fault->text : reason);
     return rota;
 }
 
-bool asker_find(const struct asker *asker, const char *name, uint32_t *task)
+bool query_options_find(const struct query_options *options, const char *name, uint32_t *task)
 {
-    *task = ask_find(&asker->ask, name);
-    if (*task != ASK_NONE) return true;
-    const char *nearest = ask_nearest(&asker->ask, name);
-    fprintf(stderr, "rota: no such task in job %u: ", asker->ask.job.number);
+    *task = query_find(&options->query, name);
+    if (*task != QUERY_NOT_FOUND) return true;
+    const char *nearest = query_nearest(&options->query, name);
+    fprintf(stderr, "rota: no such task in job %u: ", options->query.job.number);
     plain_write(stderr, name, strlen(name));
     if (nearest) {
         fputs(" (did you mean ", stderr);
@@ -220,14 +224,14 @@ void output_file_open(struct output_file *file)
 {
     *file = (struct output_file){0};
     file->out = open_memstream(&file->bytes, &file->size);
-    if (!file->out) ask_no_memory();
+    if (!file->out) query_no_memory();
 }
 
 int output_file_close(struct output_file *file, const struct command *command, const char *path,
                       bool is_json)
 {
     char name[sizeof command->output_name + 8];
-    if (fclose(file->out)) ask_no_memory();
+    if (fclose(file->out)) query_no_memory();
     snprintf(name, sizeof name, "%s", command->output_name);
     if (is_json) snprintf(strrchr(name, '.'), 8, ".json");
     const char *out = path ? path : isatty(STDOUT_FILENO) ? name : "-";

@@ -6,7 +6,7 @@
 
 // ---- query_options.c: options, the database and the job ----------------------------------------
 
-struct asker {
+struct query_options {
     const struct command *command;
     const char *db, *file, *out;  // as given; null: not given
     const char *server, *key;
@@ -21,25 +21,26 @@ struct asker {
     rota_time now;
     bool is_running;              // a rota run or a server has the database open
     struct store *store;
-    struct ask ask;
+    struct query query;
 };
 
 // Options of every such command.
-#define ASKER_ROWS                                                                                 \
+#define QUERY_OPTION_ROWS                                                                          \
     ASKER_JSON_ROW("print JSON, an object on each line"), ASKER_JOB_ROWS
 #define ASKER_JSON_ROW(text)                                                                       \
-    {0, "json", "", text, OPTION_FLAG, .at = offsetof(struct asker, json), .in_query = true}
+    {0, "json", "", text, OPTION_FLAG, .at = offsetof(struct query_options, json), .in_query = true}
 #define ASKER_JOB_ROWS                                                                             \
-    {0, "job", "N", "the number of the job", OPTION_NUMBER, .at = offsetof(struct asker, job),     \
-     .least = 1, .most = UINT32_MAX, .preset = "the last one", .in_query = true},                  \
-    ASKER_DATABASE_ROWS
-#define ASKER_DATABASE_ROWS                                                                        \
-    {0, "db", "FILE", "the database", OPTION_PATH, .at = offsetof(struct asker, db),               \
+    {0, "job", "N", "the number of the job", OPTION_NUMBER,                                        \
+     .at = offsetof(struct query_options, job), .least = 1, .most = UINT32_MAX,                    \
+     .preset = "the last one", .in_query = true},                                                  \
+    QUERY_DATABASE_ROWS
+#define QUERY_DATABASE_ROWS                                                                        \
+    {0, "db", "FILE", "the database", OPTION_PATH, .at = offsetof(struct query_options, db),       \
      .preset = ".rota/rota.db"},                                                                   \
     {0, "server", "ADDRESS", "send the command to a server: a Unix socket or HOST:PORT",           \
-     OPTION_PATH, .at = offsetof(struct asker, server)},                                           \
+     OPTION_PATH, .at = offsetof(struct query_options, server)},                                   \
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
-     .at = offsetof(struct asker, key), .preset = "$ROTA_KEY"}
+     .at = offsetof(struct query_options, key), .preset = "$ROTA_KEY"}
 
 // Commands about a job, and about tasks of a job: what their rows in the table share.
 #define JOB_QUERY                                                                                  \
@@ -56,19 +57,20 @@ struct asker {
     "4\tthe server cannot be reached\n"
 
 // Parses the words. Returns -1 or the exit status. Close it in either case.
-int asker_open(struct asker *asker, const struct command *command, int count, char **words);
+int query_options_open(struct query_options *options, const struct command *command, int count,
+                       char **words);
 // Opens the database and the job. Returns the exit status; prints why it is not 0.
-int asker_load(struct asker *asker);
-void asker_unload(struct asker *asker);  // before the next asker_load()
-void asker_close(struct asker *asker);
+int query_options_load(struct query_options *options);
+void query_options_unload(struct query_options *options);  // before the next query_options_load()
+void query_options_close(struct query_options *options);
 // Runs a command that shows a job: parses the words, opens the job, and calls `show` for the
 // exit status.
 int asker_run(const struct command *command, int count, char **words,
-              int (*show)(struct asker *asker));
+              int (*show)(struct query_options *options));
 // The scheduler's state. Null: `status` is set, and the reason was printed.
-struct rota *asker_core(struct asker *asker, int *status);
+struct rota *query_options_core(struct query_options *options, int *status);
 // Finds a task; prints an error with the nearest name if there is no such task.
-bool asker_find(const struct asker *asker, const char *name, uint32_t *task);
+bool query_options_find(const struct query_options *options, const char *name, uint32_t *task);
 
 // Output that goes to -o FILE, or to the standard output; on a terminal it goes to a file with the
 // name that the command has for it. The output is collected in memory first. Returns the exit

@@ -11,10 +11,10 @@
 static const double mebibyte = 1048576, microsecond = 1e-6;
 
 struct recording {
-    struct asker *asker;
+    struct query_options *options;
     struct rota *rota;       // has the sizes of objects
     struct whatif_job *job;
-    const struct ask_attempt **ran;  // by task: the attempt that counts; null: it did not run
+    const struct query_attempt **ran;  // by task: the attempt that counts; null: it did not run
     struct whatif_edge *edges;
     uint32_t edge_count, edge_capacity;
     uint32_t unknown;        // tasks without a known duration
@@ -22,27 +22,27 @@ struct recording {
 
 // ---- What tasks took ---------------------------------------------------------------------------
 
-static bool has_times(const struct ask_attempt *attempt)
+static bool has_times(const struct query_attempt *attempt)
 {
     return attempt->ran && attempt->ended && !attempt->is_carried
-           && !(attempt->flags & ASK_CACHED);
+           && !(attempt->flags & QUERY_CACHED);
 }
 
 static void attempts_find(struct recording *recording)
 {
-    const struct ask *ask = &recording->asker->ask;
-    recording->ran = plan_take(ask->task_count, sizeof *recording->ran);
-    for (uint32_t i = 0; i < ask->attempt_count; i++) {
-        const struct ask_attempt *attempt = &ask->attempts[i];
+    const struct query *query = &recording->options->query;
+    recording->ran = plan_take(query->task_count, sizeof *recording->ran);
+    for (uint32_t i = 0; i < query->attempt_count; i++) {
+        const struct query_attempt *attempt = &query->attempts[i];
         if (!has_times(attempt)) continue;
-        const struct ask_attempt *before = recording->ran[attempt->task];
+        const struct query_attempt *before = recording->ran[attempt->task];
         bool worse = before && strcmp(before->status, "SUCCESS") == 0
                      && strcmp(attempt->status, "SUCCESS") != 0;
         if (!worse) recording->ran[attempt->task] = attempt;
     }
 }
 
-static double seconds_of(const struct ask_attempt *attempt)
+static double seconds_of(const struct query_attempt *attempt)
 {
     double seconds = (double)(attempt->ended - attempt->began) * microsecond;
     return seconds > 0 ? seconds : 0;
@@ -67,16 +67,16 @@ static double seconds_guess(const struct recording *recording, const char *kind,
 
 static void tasks_take(struct recording *recording, double otherwise)
 {
-    const struct ask *ask = &recording->asker->ask;
+    const struct query *query = &recording->options->query;
     struct whatif_job *job = recording->job;
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        job->names[i] = whatif_text(ask->tasks[i].name);
-        job->kinds[i] = whatif_kind(ask->tasks[i].name);
-        job->graph.tasks[i].cores = ask->tasks[i].cores ? ask->tasks[i].cores : 1;
-        whatif_memory_set(job, i, ask->tasks[i].memory_mib);
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        job->names[i] = whatif_text(query->tasks[i].name);
+        job->kinds[i] = whatif_kind(query->tasks[i].name);
+        job->graph.tasks[i].cores = query->tasks[i].cores ? query->tasks[i].cores : 1;
+        whatif_memory_set(job, i, query->tasks[i].memory_mib);
     }
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        if (ask->tasks[i].is_bundle) continue;
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        if (query->tasks[i].is_bundle) continue;
         bool known = recording->ran[i] != NULL;
         job->graph.seconds[i] = known ? seconds_of(recording->ran[i])
                                       : seconds_guess(recording, job->kinds[i], otherwise);
@@ -88,7 +88,7 @@ static void tasks_take(struct recording *recording, double otherwise)
 
 static bool is_stream(const struct recording *recording, uint32_t task, rota_object_id id)
 {
-    const char *text = recording->asker->ask.tasks[task].outputs;
+    const char *text = recording->options->query.tasks[task].outputs;
     struct rota_output output;
     while (*text && output_read(&text, &output)) {
         text_read_char(&text, ' ');
@@ -102,10 +102,10 @@ static void edge_add(struct recording *recording, uint32_t from, uint32_t to, ro
 {
     if (!ARRAY_MORE_RAW(&memory_heap, recording->edges, recording->edge_count,
                         recording->edge_capacity))
-        ask_no_memory();
+        query_no_memory();
     struct whatif_edge edge = {.from = from, .to = to};
     if (id.low) {
-        char *file = ask_allocate(&recording->asker->ask, 40);
+        char *file = query_allocate(&recording->options->query, 40);
         snprintf(file, 40, "%llx-%llx", (unsigned long long)id.high, (unsigned long long)id.low);
         edge.file = file;
         edge.stream = is_stream(recording, from, id);
@@ -126,8 +126,8 @@ static bool reads_from(uint32_t producer, struct rota_input *input, const char *
 
 static void edges_take(struct recording *recording, uint32_t task)
 {
-    const struct ask *ask = &recording->asker->ask;
-    const struct ask_task *at = &ask->tasks[task];
+    const struct query *query = &recording->options->query;
+    const struct query_task *at = &query->tasks[task];
     for (uint32_t i = 0; i < at->need_count; i++) {
         const char *text = at->inputs;
         struct rota_input input;
@@ -140,7 +140,7 @@ static void edges_take(struct recording *recording, uint32_t task)
         if (!reads) edge_add(recording, at->needs[i], task, (rota_object_id){0});
     }
     if (!at->bundle) return;  // a bundle ends with its members, which wait for its dependencies
-    const struct ask_task *bundle = &ask->tasks[at->bundle - 1];
+    const struct query_task *bundle = &query->tasks[at->bundle - 1];
     edge_add(recording, task, at->bundle - 1, (rota_object_id){0});
     for (uint32_t i = 0; i < bundle->need_count; i++)
         edge_add(recording, bundle->needs[i], task, (rota_object_id){0});
@@ -245,7 +245,7 @@ static void course_take(const struct recording *recording, struct whatif_setting
     for (uint32_t i = 0; i < tasks; i++)
         if (recording->ran[i] && recording->ran[i]->began < first) first = recording->ran[i]->began;
     for (uint32_t i = 0; i < tasks; i++) {
-        const struct ask_attempt *ran = recording->ran[i];
+        const struct query_attempt *ran = recording->ran[i];
         if (!ran) continue;
         course->worker[i] = worker_place(numbers, &workers, ran->worker);
         course->began[i] = (double)(ran->began - first) * microsecond;
@@ -271,13 +271,13 @@ static void course_take(const struct recording *recording, struct whatif_setting
 static int recording_read(struct recording *recording, struct simulate_request *request,
                           struct whatif_course *course)
 {
-    const struct ask *ask = &recording->asker->ask;
+    const struct query *query = &recording->options->query;
     char name[64];
-    snprintf(name, sizeof name, "job %u", ask->job.number);
-    whatif_job_init(recording->job, *ask->path ? ask->path : name, ask->task_count, 0, 0);
+    snprintf(name, sizeof name, "job %u", query->job.number);
+    whatif_job_init(recording->job, *query->path ? query->path : name, query->task_count, 0, 0);
     attempts_find(recording);
     tasks_take(recording, request->seconds_each);
-    for (uint32_t i = 0; i < ask->task_count; i++) edges_take(recording, i);
+    for (uint32_t i = 0; i < query->task_count; i++) edges_take(recording, i);
     if (!whatif_edges_join(recording->job, recording->edges, recording->edge_count)) {
         fprintf(stderr, "rota simulate: %s: the tasks depend on each other in a cycle\n",
                 request->file);
@@ -286,7 +286,7 @@ static int recording_read(struct recording *recording, struct simulate_request *
     whatif_guess_by_kind(recording->job);
     if (request->recorded) course_take(recording, &request->setting, course);
     if (recording->unknown && !request->json)
-        printf("%u of %u tasks did not run: %s\n", recording->unknown, ask->task_count,
+        printf("%u of %u tasks did not run: %s\n", recording->unknown, query->task_count,
                request->recorded ? "they are left out"
                                  : "they take as long as others of their kind");
     return 0;
@@ -295,12 +295,13 @@ static int recording_read(struct recording *recording, struct simulate_request *
 int recorded_read(struct simulate_request *request, struct whatif_job *job,
                   struct whatif_course *course)
 {
-    struct asker asker = {.command = &simulate_command, .db = request->file, .job = request->job};
-    struct recording recording = {.asker = &asker, .job = job};
-    int status = asker_load(&asker);
-    if (!status) recording.rota = asker_core(&asker, &status);
+    struct query_options options
+        = {.command = &simulate_command, .db = request->file, .job = request->job};
+    struct recording recording = {.options = &options, .job = job};
+    int status = query_options_load(&options);
+    if (!status) recording.rota = query_options_core(&options, &status);
     if (!status) status = recording_read(&recording, request, course);
     free(recording.ran), free(recording.edges);
-    asker_close(&asker);
+    query_options_close(&options);
     return status;
 }

@@ -10,7 +10,7 @@
 enum { WORDS_MAX = 64, LOG_PAUSE = 200000, LOG_PATIENCE = 1500 };
 
 struct remote {
-    struct reach reach;
+    struct connection connection;
     const struct command *command;
     char options[WORDS_MAX][24];  // their names, in full
     const char *words[WORDS_MAX]; // options, values and arguments, without those for the client
@@ -32,7 +32,7 @@ static bool option_add(struct remote *remote, const struct option_walk *walk)
     const char *name = walk->row->name;
     if (remote->count == WORDS_MAX) return false;
     if (strcmp(name, "server") == 0 || strcmp(name, "key") == 0) {
-        *(*name == 's' ? &remote->reach.server : &remote->reach.key) = walk->value;
+        *(*name == 's' ? &remote->connection.server : &remote->connection.key) = walk->value;
         return true;
     }
     if (strcmp(name, "output") == 0) return (remote->out = walk->value);
@@ -60,13 +60,13 @@ static int words_read(struct remote *remote, int count, char **words)
 
 static int fail(const struct remote *remote, const char *reason)
 {
-    return reach_fail(&remote->reach, reason, 2);
+    return connect_fail(&remote->connection, reason, 2);
 }
 
 static void remote_init(struct remote *remote, const struct command *command)
 {
     *remote = (struct remote){.command = command};
-    reach_init(&remote->reach, command->name);
+    connect_init(&remote->connection, command->name);
 }
 
 // ---- Queries -----------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ static void remote_init(struct remote *remote, const struct command *command)
 // Prints the answer to `out`.
 static int query(struct remote *remote, FILE *out)
 {
-    struct rota_client *client = &remote->reach.client;
+    struct rota_client *client = &remote->connection.client;
     struct wire_message message;
-    wire_text texts[WORDS_MAX + 1] = {wire_text_of(remote->reach.name)};
+    wire_text texts[WORDS_MAX + 1] = {wire_text_of(remote->connection.name)};
     for (uint32_t i = 0; i < remote->count; i++) texts[i + 1] = wire_text_of(remote->words[i]);
     struct request_id request = question_put(client, texts, remote->count + 1);
     while (!client_answer(client, request, ROTA_NEVER, &message)) {
@@ -84,7 +84,7 @@ static int query(struct remote *remote, FILE *out)
         fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
     }
     bool is_final = client->refusal && client->refusal != WIRE_REFUSED_BUSY;
-    return reach_fail(&remote->reach, client->reason, is_final ? 2 : REACH_FAILED);
+    return connect_fail(&remote->connection, client->reason, is_final ? 2 : CONNECT_FAILED);
 }
 
 // Writes a file as the command does without a server. An answer that failed is an error message.
@@ -106,10 +106,10 @@ int remote_query(const struct command *command, int count, char **words)
     remote_init(&remote, command);
     int status = words_read(&remote, count, words);
     if (status >= 0) return status;
-    status = reach_open(&remote.reach);
+    status = connect_open(&remote.connection);
     if (!status)
         status = *command->output_name ? query_to_file(&remote) : query(&remote, stdout);
-    reach_close(&remote.reach);
+    connect_close(&remote.connection);
     return status;
 }
 
@@ -135,17 +135,19 @@ static bool task_read(const char *text, rota_task_id *task)
 static int wish_read(struct log_wish *wish, struct remote *remote, int count, char **words)
 {
     const struct command *command = remote->command;
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
+    struct query_options options;
+    int status = query_options_open(&options, command, count, words);
     if (status >= 0) return status;
-    remote->reach.server = asker.server;
-    if (asker.key) remote->reach.key = asker.key;
-    *wish = (struct log_wish){.follow = asker.follow, .raw = asker.raw, .attempt = asker.attempt};
-    if (asker.json || asker.job || asker.db)
+    remote->connection.server = options.server;
+    if (options.key) remote->connection.key = options.key;
+    *wish = (struct log_wish){.follow = options.follow,
+                              .raw = options.raw,
+                              .attempt = options.attempt};
+    if (options.json || options.job || options.db)
         return command_wrong(command, "options --json, --job and --db exclude --server");
-    if (asker.name_count > 1)
-        return command_wrong(command, "unexpected argument '%s'", asker.names[1]);
-    bool is_task = !asker.file && task_read(asker.names[0], &wish->task) && wish->task.task;
+    if (options.name_count > 1)
+        return command_wrong(command, "unexpected argument '%s'", options.names[1]);
+    bool is_task = !options.file && task_read(options.names[0], &wish->task) && wish->task.task;
     return is_task ? -1 : command_wrong(command, "a task of a server is given as JOB.TASK, such as "
                                                  "7.3, not '%s'", words[0]);
 }
@@ -153,9 +155,9 @@ static int wish_read(struct log_wish *wish, struct remote *remote, int count, ch
 // Whether to try again: the server, or the worker that has the log, may come back.
 static bool log_continues(struct remote *remote, const struct log_wish *wish, int *patience)
 {
-    const struct rota_client *client = &remote->reach.client;
+    const struct rota_client *client = &remote->connection.client;
     if (!wish->follow || !*patience) return false;
-    if (!client_is_open(client)) return reach_again(&remote->reach);
+    if (!client_is_open(client)) return connect_reopen(&remote->connection);
     --*patience;
     os_sleep_until(os_now() + LOG_PAUSE);
     return client->refusal == WIRE_REFUSED_STATE;
@@ -183,7 +185,7 @@ static void maker_say(struct log_wish *wish, const struct wire_logged *piece)
 // Prints piece by piece. While the log is incomplete, asks again, after a pause if nothing is new.
 static int log_print_all(struct remote *remote, struct log_wish *wish)
 {
-    struct rota_client *client = &remote->reach.client;
+    struct rota_client *client = &remote->connection.client;
     struct wire_message message;
     struct plain_log lines = {.cut_length = 0};
     uint64_t offset = 0;
@@ -192,7 +194,8 @@ static int log_print_all(struct remote *remote, struct log_wish *wish)
         struct wire_log log = {.task = wish->task, .attempt = wish->attempt, .offset = offset};
         if (client_log(client, &log, ROTA_NEVER, &message)) {
             if (log_continues(remote, wish, &patience)) continue;
-            return client->refusal ? fail(remote, client->reason) : reach_lost(&remote->reach);
+            return client->refusal ? fail(remote, client->reason)
+                                   : connect_lost(&remote->connection);
         }
         const struct wire_logged *piece = &message.logged;
         if (!offset) maker_say(wish, piece);
@@ -213,9 +216,9 @@ int remote_logs(const struct command *command, int count, char **words)
     remote_init(&remote, command);
     int status = wish_read(&wish, &remote, count, words);
     if (status >= 0) return status;
-    status = reach_open(&remote.reach);
+    status = connect_open(&remote.connection);
     if (!status) status = log_print_all(&remote, &wish);
-    reach_close(&remote.reach);
+    connect_close(&remote.connection);
     return status;
 }
 
@@ -234,20 +237,20 @@ static enum wire_verb verb_of(const char *name)
 
 static int change(struct remote *remote, const char *word)
 {
-    struct rota_client *client = &remote->reach.client;
+    struct rota_client *client = &remote->connection.client;
     struct wire_message message;
-    struct wire_change change = {.verb = verb_of(remote->reach.name)};
+    struct wire_change change = {.verb = verb_of(remote->connection.name)};
     struct request_id request = {0};
     if (!task_read(word, &change.task))
         return fail(remote, "a task of a server is given by its number, such as 7.3");
     enum rota_client_code code = request_make(client, &request);
-    if (code) return reach_lost(&remote->reach);
+    if (code) return connect_lost(&remote->connection);
     do {  // the server carries out a repeated request once
         message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE, .change = change};
         code = client_ask(client, request, ROTA_NEVER, &message);
-    } while (code && !client->refusal && reach_again(&remote->reach));
+    } while (code && !client->refusal && connect_reopen(&remote->connection));
     if (!code) return printf("%s: done\n", word), 0;
-    return client->refusal ? fail(remote, client->reason) : reach_lost(&remote->reach);
+    return client->refusal ? fail(remote, client->reason) : connect_lost(&remote->connection);
 }
 
 int remote_change(const struct command *command, int count, char **words)
@@ -259,10 +262,10 @@ int remote_change(const struct command *command, int count, char **words)
     if (remote.has_options)
         return command_wrong(command, "only options --server and --key can be used with --server");
     if (!remote.count) return command_wrong(command, "missing argument %s", command->argument.name);
-    status = reach_open(&remote.reach);
+    status = connect_open(&remote.connection);
     for (uint32_t i = 0; i < remote.count && !status; i++)
         status = change(&remote, remote.words[i]);
-    reach_close(&remote.reach);
+    connect_close(&remote.connection);
     return status;
 }
 

@@ -31,7 +31,7 @@ static int file_replay(const char *path, bool json)
 {
     struct store_error error;
     struct replay replay;
-    struct store *store = store_look(path, &error);
+    struct store *store = snapshot_open(path, &error);
     if (!store) {
         fprintf(stderr, "rota replay: %s\n", error.text);
         return store_exit_status(&error);

@@ -14,19 +14,19 @@ extern const char report_html[], report_css[], report_chart_js[], report_js[];
 
 struct report {
     struct json json;
-    struct asker *asker;
-    struct ask *ask;
+    struct query_options *options;
+    struct query *query;
     rota_time first, last;  // of all attempts that ran
     uint32_t slots;
 };
 
-static void report_open(struct report *report, struct asker *asker, FILE *out)
+static void report_open(struct report *report, struct query_options *options, FILE *out)
 {
-    *report = (struct report){.json = {.out = out}, .asker = asker, .ask = &asker->ask};
-    report->slots = ask_slots(report->ask, asker->now);
-    for (uint32_t i = 0; i < report->ask->attempt_count; i++) {
-        const struct ask_attempt *attempt = &report->ask->attempts[i];
-        rota_time ended = attempt->ended ? attempt->ended : asker->now;
+    *report = (struct report){.json = {.out = out}, .options = options, .query = &options->query};
+    report->slots = query_slots(report->query, options->now);
+    for (uint32_t i = 0; i < report->query->attempt_count; i++) {
+        const struct query_attempt *attempt = &report->query->attempts[i];
+        rota_time ended = attempt->ended ? attempt->ended : options->now;
         if (!attempt->ran) continue;
         if (!report->first || attempt->began < report->first) report->first = attempt->began;
         if (ended > report->last) report->last = ended;
@@ -43,15 +43,15 @@ static void numbers_write(struct json *json, const char *key, const uint32_t *nu
 
 static void task_write(struct report *report, uint32_t at)
 {
-    const struct ask *ask = report->ask;
-    const struct ask_task *task = &ask->tasks[at];
-    const struct ask_attempt *last = attempt_last(ask, task);
+    const struct query *query = report->query;
+    const struct query_task *task = &query->tasks[at];
+    const struct query_attempt *last = attempt_last(query, task);
     rota_time cpu = 0;
     uint64_t memory = 0;
-    char end[ASK_TEXT];
+    char end[QUERY_TEXT];
     for (uint32_t i = task->first; i < task->first + task->count; i++) {
-        cpu += ask->attempts[i].user + ask->attempts[i].system;
-        if (ask->attempts[i].memory_bytes > memory) memory = ask->attempts[i].memory_bytes;
+        cpu += query->attempts[i].user + query->attempts[i].system;
+        if (query->attempts[i].memory_bytes > memory) memory = query->attempts[i].memory_bytes;
     }
     struct json *json = &report->json;
     json_newline(json);
@@ -60,13 +60,13 @@ static void task_write(struct report *report, uint32_t at)
     json_string(json, "name", task->name);
     json_string(json, "status", task->status);
     json_string(json, "command", task->command);
-    json_string(json, "end", last ? ask_end_text(last, end) : "");
-    if (task->lane) json_string(json, "lane", ask_lane_name(ask, task->lane));
+    json_string(json, "end", last ? query_end_text(last, end) : "");
+    if (task->lane) json_string(json, "lane", query_lane_name(query, task->lane));
     if (task->lane) json_string(json, "access", task->access);
     if (task->is_bundle) json_bool(json, "isBundle", true);
     if (task->bundle) json_number(json, "bundle", "%u", task->bundle - 1);
     json_number(json, "attempt", "%u", task->attempt);
-    json_number(json, "time", "%" PRId64, ask_duration(ask, at, report->asker->now));
+    json_number(json, "time", "%" PRId64, query_duration(query, at, report->options->now));
     json_number(json, "cpu", "%" PRId64, cpu);
     json_number(json, "memory", "%" PRIu64, memory);
     numbers_write(json, "needs", task->needs, task->need_count);
@@ -74,10 +74,10 @@ static void task_write(struct report *report, uint32_t at)
 }
 
 // [task, attempt, status, began, length, slot, how it ended, flags]
-static void attempt_write(struct report *report, const struct ask_attempt *attempt)
+static void attempt_write(struct report *report, const struct query_attempt *attempt)
 {
-    rota_time ended = attempt->ended ? attempt->ended : report->asker->now;
-    char end[ASK_TEXT];
+    rota_time ended = attempt->ended ? attempt->ended : report->options->now;
+    char end[QUERY_TEXT];
     struct json *json = &report->json;
     json_newline(json);
     json_open(json, NULL, '[');
@@ -87,17 +87,17 @@ static void attempt_write(struct report *report, const struct ask_attempt *attem
     json_number(json, NULL, "%" PRId64, attempt->drawn - report->first);
     json_number(json, NULL, "%" PRId64, ended > attempt->drawn ? ended - attempt->drawn : 0);
     json_number(json, NULL, "%u", attempt->slot);
-    json_string(json, NULL, ask_end_text(attempt, end));
+    json_string(json, NULL, query_end_text(attempt, end));
     json_number(json, NULL, "%u", attempt->flags);
     json_close(json, ']');
 }
 
 static void critical_write(struct report *report)
 {
-    struct ask *ask = report->ask;
-    uint32_t *path = ask_allocate(ask, ask->task_count * sizeof *path);
+    struct query *query = report->query;
+    uint32_t *path = query_allocate(query, query->task_count * sizeof *path);
     rota_time length;
-    uint32_t count = ask_critical(ask, report->asker->now, path, &length);
+    uint32_t count = query_critical(query, report->options->now, path, &length);
     json_newline(&report->json);
     json_number(&report->json, "criticalTime", "%" PRId64, length);
     numbers_write(&report->json, "critical", path, count);
@@ -105,24 +105,24 @@ static void critical_write(struct report *report)
 
 static void data_write(struct report *report)
 {
-    const struct ask *ask = report->ask;
+    const struct query *query = report->query;
     struct json *json = &report->json;
     json_open(json, NULL, '{');
-    json_number(json, "job", "%u", ask->job.number);
+    json_number(json, "job", "%u", query->job.number);
     json_number(json, "began", "%" PRId64, report->first);
     json_number(json, "wall", "%" PRId64, report->last - report->first);
-    json_number(json, "made", "%" PRId64, report->asker->now);
-    json_bool(json, "atWork", report->asker->is_running);
+    json_number(json, "made", "%" PRId64, report->options->now);
+    json_bool(json, "atWork", report->options->is_running);
     json_number(json, "slots", "%u", report->slots);
-    json_string(json, "path", ask->path);
+    json_string(json, "path", query->path);
     json_newline(json);
     json_open(json, "tasks", '[');
-    for (uint32_t i = 0; i < ask->task_count; i++) task_write(report, i);
+    for (uint32_t i = 0; i < query->task_count; i++) task_write(report, i);
     json_close(json, ']');
     json_newline(json);
     json_open(json, "attempts", '[');
-    for (uint32_t i = 0; i < ask->attempt_count; i++)
-        if (ask->attempts[i].ran) attempt_write(report, &ask->attempts[i]);
+    for (uint32_t i = 0; i < query->attempt_count; i++)
+        if (query->attempts[i].ran) attempt_write(report, &query->attempts[i]);
     json_close(json, ']');
     critical_write(report);
     json_line(json);
@@ -160,19 +160,19 @@ static void page_write(FILE *out, const char *json)
     fputs("</script>\n</body>\n</html>\n", out);
 }
 
-static int report_write(struct asker *asker)
+static int report_write(struct query_options *options)
 {
     struct output_file data, page;
     struct report report;
     output_file_open(&data);
-    report_open(&report, asker, data.out);
+    report_open(&report, options, data.out);
     data_write(&report);
-    if (asker->json) return output_file_close(&data, asker->command, asker->out, true);
-    if (fclose(data.out)) ask_no_memory();
+    if (options->json) return output_file_close(&data, options->command, options->out, true);
+    if (fclose(data.out)) query_no_memory();
     output_file_open(&page);
     page_write(page.out, data.bytes);
     free(data.bytes);
-    return output_file_close(&page, asker->command, asker->out, false);
+    return output_file_close(&page, options->command, options->out, false);
 }
 
 static int report(const struct command *command, int count, char **words)
@@ -180,12 +180,13 @@ static int report(const struct command *command, int count, char **words)
     return asker_run(command, count, words, report_write);
 }
 
-static const struct option_row rows[] = {
-    {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
-     .preset = "the standard output; rota-report.html if that is a terminal"},
-    ASKER_JSON_ROW("write the data of the page as JSON"),
-    ASKER_JOB_ROWS,
-    OPTION_ROWS_END};
+static const struct option_row rows[]
+    = {{'o', "output", "FILE", "write to this file", OPTION_PATH,
+        .at = offsetof(struct query_options, out),
+        .preset = "the standard output; rota-report.html if that is a terminal"},
+       ASKER_JSON_ROW("write the data of the page as JSON"),
+       ASKER_JOB_ROWS,
+       OPTION_ROWS_END};
 
 const struct command report_command = {
     .name = "report",

@@ -12,13 +12,13 @@
 // ---- To a rota run that is running -------------------------------------------------------------
 
 // Returns null, or the reason why it failed, which the caller frees.
-static char *line_send(const struct asker *asker, const char *word, const char *name)
+static char *line_send(const struct query_options *options, const char *word, const char *name)
 {
     char *path, *line, answer[4096], *reason = NULL;
     if (strchr(name, '\n')) return strdup("a name with a line break cannot be sent");
-    if (asprintf(&path, "%s/socket", asker->folder) < 0
+    if (asprintf(&path, "%s/socket", options->folder) < 0
         || asprintf(&line, "%s%s%s\n", word, *name ? " " : "", name) < 0)
-        ask_no_memory();
+        query_no_memory();
     if (!os_socket_ask(path, line, answer, sizeof answer))
         reason = strdup("rota run does not answer");
     else if (strncmp(answer, "error ", 6) == 0)
@@ -41,15 +41,16 @@ static char *event_do(struct session *session, const char *word, rota_task_id ta
 
 // ---- Both --------------------------------------------------------------------------------------
 
-static int told(const struct asker *asker, const char *word, const char *name, char *reason)
+static int told(const struct query_options *options, const char *word, const char *name,
+                char *reason)
 {
-    bool cancels = strcmp(word, "cancel") == 0, is_running = asker->is_running;
+    bool cancels = strcmp(word, "cancel") == 0, is_running = options->is_running;
     const char *done = cancels && is_running ? "is cancelled"
                        : cancels ? "is cancelled; the next rota run starts it again"
                        : is_running ? "runs again"
                                     : "runs again with the next rota run";
     const char *whom = *name ? name : "the job";
-    if (asker->json) {
+    if (options->json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
         json_string(&json, word, whom);
@@ -66,29 +67,30 @@ static int told(const struct asker *asker, const char *word, const char *name, c
     return status;
 }
 
-static int tasks_send(const struct asker *asker, const char *word)
+static int tasks_send(const struct query_options *options, const char *word)
 {
     int status = 0;
-    if (!asker->name_count) return told(asker, word, "", line_send(asker, word, ""));
-    for (uint32_t i = 0; i < asker->name_count; i++) {
-        uint32_t at = ask_find(&asker->ask, asker->names[i]);
-        const char *name = asker->ask.tasks[at].name;
-        if (told(asker, word, name, line_send(asker, word, name))) status = 2;
+    if (!options->name_count) return told(options, word, "", line_send(options, word, ""));
+    for (uint32_t i = 0; i < options->name_count; i++) {
+        uint32_t at = query_find(&options->query, options->names[i]);
+        const char *name = options->query.tasks[at].name;
+        if (told(options, word, name, line_send(options, word, name))) status = 2;
     }
     return status;
 }
 
-static int tasks_write(const struct asker *asker, const char *word)
+static int tasks_write(const struct query_options *options, const char *word)
 {
     struct session session;
-    int status = session_open(&session, asker->path, SESSION_THERE);
+    int status = session_open(&session, options->path, SESSION_THERE);
     if (!status) server_begin(&session.server, os_now());
-    rota_task_id job = {asker->ask.job.number, 0};
-    if (!status && !asker->name_count)
-        status = told(asker, word, "", event_do(&session, word, job));
-    for (uint32_t i = 0; !status && i < asker->name_count; i++) {
-        const struct ask_task *task = &asker->ask.tasks[ask_find(&asker->ask, asker->names[i])];
-        status = told(asker, word, task->name, event_do(&session, word, task->id));
+    rota_task_id job = {options->query.job.number, 0};
+    if (!status && !options->name_count)
+        status = told(options, word, "", event_do(&session, word, job));
+    for (uint32_t i = 0; !status && i < options->name_count; i++) {
+        const struct query_task *task
+            = &options->query.tasks[query_find(&options->query, options->names[i])];
+        status = told(options, word, task->name, event_do(&session, word, task->id));
     }
     if (session.store && !server_commit(&session.server)) status = session_failed(&session);
     session_close(&session);
@@ -96,55 +98,55 @@ static int tasks_write(const struct asker *asker, const char *word)
 }
 
 // An unknown name changes nothing: all names are checked first.
-static int names_check(const struct asker *asker)
+static int names_check(const struct query_options *options)
 {
     int status = 0;
     uint32_t at;
-    for (uint32_t i = 0; i < asker->name_count; i++)
-        if (!asker_find(asker, asker->names[i], &at)) status = 2;
+    for (uint32_t i = 0; i < options->name_count; i++)
+        if (!query_options_find(options, options->names[i], &at)) status = 2;
     return status;
 }
 
-static int tell(struct asker *asker, const char *word)
+static int tell(struct query_options *options, const char *word)
 {
-    int status = asker_load(asker);
-    if (!status) status = names_check(asker);
+    int status = query_options_load(options);
+    if (!status) status = names_check(options);
     if (status) return status;
-    return asker->is_running ? tasks_send(asker, word) : tasks_write(asker, word);
+    return options->is_running ? tasks_send(options, word) : tasks_write(options, word);
 }
 
 static int retry(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
-    if (status < 0) status = tell(&asker, command->name);
-    asker_close(&asker);
+    struct query_options options;
+    int status = query_options_open(&options, command, count, words);
+    if (status < 0) status = tell(&options, command->name);
+    query_options_close(&options);
     return status;
 }
 
 static int cancel(const struct command *command, int count, char **words)
 {
-    struct asker asker;
-    int status = asker_open(&asker, command, count, words);
+    struct query_options options;
+    int status = query_options_open(&options, command, count, words);
     if (status < 0) {
-        if (!asker.name_count && !asker.whole_job)
+        if (!options.name_count && !options.whole_job)
             status = command_wrong(command, "missing argument TASK, or option --job");
-        else if (asker.name_count && asker.whole_job)
+        else if (options.name_count && options.whole_job)
             status = command_wrong(command, "option --job and tasks exclude each other");
         else
-            status = tell(&asker, command->name);
+            status = tell(&options, command->name);
     }
-    asker_close(&asker);
+    query_options_close(&options);
     return status;
 }
 
-static const struct option_row retry_rows[] = {ASKER_ROWS, OPTION_ROWS_END};
+static const struct option_row retry_rows[] = {QUERY_OPTION_ROWS, OPTION_ROWS_END};
 
 static const struct option_row cancel_rows[] = {
     {0, "job", "N", "cancel all tasks of this job", OPTION_OTHER, .value_optional = true,
      .preset = "the last one", .needs = "the number of a job"},
-    JSON_LINES_ROW(struct asker),
-    ASKER_DATABASE_ROWS,
+    JSON_LINES_ROW(struct query_options),
+    QUERY_DATABASE_ROWS,
     OPTION_ROWS_END};
 
 const struct command retry_command = {

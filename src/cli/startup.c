@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void surroundings_mend(void)
+void startup_prepare(void)
 {
     int file;
     while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= STDERR_FILENO) continue;

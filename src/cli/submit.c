@@ -17,7 +17,7 @@ struct submit_options {
     uint32_t policy;          // its place in plan|pull|claim
     bool wait, attach, shared, json;
     bool came_back;  // the connection of the submission broke, and its watch ended
-    struct reach reach;
+    struct connection connection;
     uint8_t *told;  // by task: 1 + the outcome that was printed
 };
 
@@ -34,7 +34,7 @@ struct submitting {
 // The exit status of a refusal. A busy server may accept the job later.
 static int refused(const struct rota_client *client)
 {
-    return client->refusal && client->refusal != WIRE_REFUSED_BUSY ? 2 : REACH_FAILED;
+    return client->refusal && client->refusal != WIRE_REFUSED_BUSY ? 2 : CONNECT_FAILED;
 }
 
 static int uploads_collect(struct submitting *submitting)
@@ -54,7 +54,7 @@ static int uploads_collect(struct submitting *submitting)
 static int uploads_send(struct submitting *submitting)
 {
     const struct client_uploads *uploads = &submitting->uploads;
-    struct reach *reach = &submitting->options->reach;
+    struct connection *connection = &submitting->options->connection;
     struct client_put *puts = os_allocate(uploads->count, sizeof *puts);
     struct client_sent sent = {0};
     for (uint32_t i = 0; i < uploads->count; i++)
@@ -64,7 +64,7 @@ static int uploads_send(struct submitting *submitting)
                                    &sent);
     free(puts);
     if (!fine)
-        return reach_fail(reach, reach->client.reason, refused(&reach->client));
+        return connect_fail(connection, connection->client.reason, refused(&connection->client));
     if (uploads->count && submitting->options->json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
@@ -101,7 +101,7 @@ static int outputs_get(struct submitting *submitting, int status)
             const struct jobfile_output *output = &file->tasks[i].outputs[k];
             if (submitting->options->told[i] != ROTA_OUTCOME_OK + 1) break;
             bool is_kept = output->keep && output->kind != JOBFILE_STREAM;
-            if (is_kept && !output_get(submitting, i, k)) status = REACH_FAILED;
+            if (is_kept && !output_get(submitting, i, k)) status = CONNECT_FAILED;
         }
     return status;
 }
@@ -171,7 +171,7 @@ static int job_watch(struct submitting *submitting, uint32_t job)
     struct submit_options *options = submitting->options;
     while (!client_next(submitting->client, &message, ROTA_NEVER)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return reach_fail(&options->reach, message.refuse.reason.bytes, REACH_FAILED);
+            return connect_fail(&options->connection, message.refuse.reason.bytes, CONNECT_FAILED);
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
@@ -195,8 +195,8 @@ static int job_wait(struct submitting *submitting, uint32_t job)
     int status = options->came_back ? job_watch_again(submitting, job)
                                     : job_watch(submitting, job);
     while (status < 0) {
-        bool there = reach_again(&options->reach);
-        status = there ? job_watch_again(submitting, job) : reach_lost(&options->reach);
+        bool there = connect_reopen(&options->connection);
+        status = there ? job_watch_again(submitting, job) : connect_lost(&options->connection);
     }
     free(options->told);
     return status;
@@ -217,31 +217,32 @@ static int job_attach(struct submitting *submitting, struct attach *attach, uint
 // ---- The command -------------------------------------------------------------------------------
 
 // Whether to send the job again: the server is busy, or was gone and is back.
-static bool is_sent_again(struct submitting *submitting, struct reach_patience *patience)
+static bool is_sent_again(struct submitting *submitting, struct connect_patience *patience)
 {
-    struct reach *reach = &submitting->options->reach;
-    if (submitting->client->refusal == WIRE_REFUSED_BUSY) return reach_pause(reach, patience);
-    if (submitting->client->refusal || !reach_again(reach)) return false;
+    struct connection *connection = &submitting->options->connection;
+    if (submitting->client->refusal == WIRE_REFUSED_BUSY)
+        return connect_pause(connection, patience);
+    if (submitting->client->refusal || !connect_reopen(connection)) return false;
     return submitting->options->came_back = true;
 }
 
 static int job_hand_in(struct submitting *submitting)
 {
-    struct reach_patience patience = {0};
+    struct connect_patience patience = {0};
     struct submit_options *options = submitting->options;
     struct rota_client *client = submitting->client;
     const struct client_submission *given = &submitting->job;
-    struct attach attach = {.reach = &options->reach,
+    struct attach attach = {.connection = &options->connection,
                             .file = given->file,
                             .path = options->path,
                             .folder = given->folder,
                             .json = options->json};
     uint32_t job;
     enum rota_client_code code;
-    if (options->attach && !attach_begin(&attach)) return REACH_FAILED;
+    if (options->attach && !attach_begin(&attach)) return CONNECT_FAILED;
     do code = client_submit(client, given, &job);  // the same request twice is carried out once
     while (code && is_sent_again(submitting, &patience));
-    if (code) return reach_fail(&options->reach, client->reason, refused(client));
+    if (code) return connect_fail(&options->connection, client->reason, refused(client));
     if (options->json)
         accepted_print(job);
     else
@@ -255,24 +256,24 @@ static int job_submit(struct submitting *submitting)
 {
     struct submit_options *options = submitting->options;
     int status = options->shared ? 0 : uploads_collect(submitting);
-    if (!status) status = reach_keys(&options->reach);
-    submitting->place = (struct client_place){options->reach.server, options->reach.keys.items,
-                                              options->reach.name};
-    if (!status) status = reach_patiently(&options->reach);
+    if (!status) status = connect_keys(&options->connection);
+    submitting->place = (struct client_place){
+        options->connection.server, options->connection.keys.items, options->connection.name};
+    if (!status) status = connect_patiently(&options->connection);
     if (!status && submitting->uploads.count) {
         client_leave(submitting->client);  // files go over a connection of their own
         status = uploads_send(submitting);
-        if (!status) status = reach_patiently(&options->reach);
+        if (!status) status = connect_patiently(&options->connection);
     }
     if (!status) status = job_hand_in(submitting);
-    reach_close(&options->reach);
+    connect_close(&options->connection);
     if (!options->shared) client_uploads_release(&submitting->uploads);
     return status;
 }
 
 static int file_submit(struct submit_options *options, const struct jobfile *file)
 {
-    struct submitting submitting = {.options = options, .client = &options->reach.client};
+    struct submitting submitting = {.options = options, .client = &options->connection.client};
     char *path = realpath(options->path, NULL);
     if (!path) {
         fprintf(stderr, "%s: %s\n", options->path, strerror(errno));
@@ -282,7 +283,7 @@ static int file_submit(struct submit_options *options, const struct jobfile *fil
     submitting.job.folder = dirname(path);
     submitting.job.flags = options->wait ? WIRE_SUBMIT_WATCH : 0;
     int status = request_make(submitting.client, &submitting.job.request)
-                     ? reach_lost(&options->reach)
+                     ? connect_lost(&options->connection)
                      : job_submit(&submitting);
     free(path);
     return status;
@@ -295,7 +296,7 @@ static int submit(const struct command *command, int count, char **words)
     struct submit_options options = {.policy = POLICY_OF_FILE};
     struct arguments arguments;
     struct jobfile file;
-    reach_init(&options.reach, "submit");
+    connect_init(&options.connection, "submit");
     int status = options_read(command, &options, NULL, &arguments, count, words);
     if (status >= 0) return status;
     options.path = arguments.items[0];

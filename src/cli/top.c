@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct top_options {
-    struct reach reach;
+    struct connection connection;
     bool once, json, framed;
     const char *db;
     rota_time interval;
@@ -86,11 +86,11 @@ static int look_once(const struct top_options *options, const char *path)
 static int remote_once(const struct command *command, const struct top_options *options)
 {
     char server[] = "--server", key[] = "--key", json[] = "--json";
-    char *words[5] = {server, (char *)(uintptr_t)options->reach.server};
+    char *words[5] = {server, (char *)(uintptr_t)options->connection.server};
     int count = 2;
-    if (options->reach.key) {
+    if (options->connection.key) {
         words[count++] = key;
-        words[count++] = (char *)(uintptr_t)options->reach.key;
+        words[count++] = (char *)(uintptr_t)options->connection.key;
     }
     if (options->json) words[count++] = json;
     return remote_query(command, count, words);
@@ -98,17 +98,17 @@ static int remote_once(const struct command *command, const struct top_options *
 
 static int screen_show(struct top_options *options, const char *path, bool is_remote)
 {
-    struct top_source source = {is_remote ? NULL : path, &options->reach};
+    struct top_source source = {is_remote ? NULL : path, &options->connection};
     struct store_error error;
-    struct store *store = is_remote ? NULL : store_look(path, &error);
+    struct store *store = is_remote ? NULL : snapshot_open(path, &error);
     if (!is_remote && !store) {
         fprintf(stderr, "rota top: %s\n", error.text);
         return store_exit_status(&error);
     }
     store_close(store);
-    int status = is_remote ? reach_open(&options->reach) : 0;
+    int status = is_remote ? connect_open(&options->connection) : 0;
     if (!status) status = top_screen(&source, options->interval);
-    if (is_remote) reach_close(&options->reach);
+    if (is_remote) connect_close(&options->connection);
     return status;
 }
 
@@ -117,7 +117,7 @@ static int top(const struct command *command, int count, char **words)
     struct top_options options = {.interval = 1000000};
     struct arguments arguments;
     bool is_remote = option_is_given(command, "server", count, words);
-    reach_init(&options.reach, "top");
+    connect_init(&options.connection, "top");
     int status = options_read(command, &options, value_take, &arguments, count, words);
     if (status >= 0) return status;
     if (is_remote && options.db)
@@ -139,9 +139,9 @@ static const struct option_row rows[] = {
     {0, "db", "FILE", "the database of a run", OPTION_PATH, .at = offsetof(struct top_options, db),
      .preset = ".rota/rota.db"},
     {0, "server", "ADDRESS", "show a server: a Unix socket or HOST:PORT", OPTION_PATH,
-     .at = offsetof(struct top_options, reach.server)},
+     .at = offsetof(struct top_options, connection.server)},
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,
-     .at = offsetof(struct top_options, reach.key), .preset = "$ROTA_KEY"},
+     .at = offsetof(struct top_options, connection.key), .preset = "$ROTA_KEY"},
     // A client adds the size of its screen to its query, and the server the state of its planner.
     {0, "frame", "W,H,VIEW,SKIP", "", OPTION_OTHER, .at = TOP_FRAME,
      .needs = "columns, rows, view and skipped rows", .in_query = true, .is_hidden = true},

@@ -41,7 +41,7 @@ static bool frame_of_file(struct screen *screen, FILE *out)
     return fine;
 }
 
-static struct request_id ask_put(const struct screen *screen, struct rota_client *client)
+static struct request_id query_put(const struct screen *screen, struct rota_client *client)
 {
     char wish[80];
     snprintf(wish, sizeof wish, "%u,%u,%u,%u", screen->wish.columns, screen->wish.rows,
@@ -59,9 +59,9 @@ static bool is_told_to_end(struct screen *screen)
 // Waits in short intervals, so that keys work while a server hangs.
 static bool frame_of_server(struct screen *screen, FILE *out)
 {
-    struct rota_client *client = &screen->source->reach->client;
+    struct rota_client *client = &screen->source->connection->client;
     struct wire_message message;
-    struct request_id request = ask_put(screen, client);
+    struct request_id request = query_put(screen, client);
     int64_t until = os_ticks() + PATIENCE;
     enum rota_client_code code = ROTA_CLIENT_OK;
     while (os_ticks() < until && !is_told_to_end(screen)) {
@@ -81,13 +81,13 @@ static bool frame_of_server(struct screen *screen, FILE *out)
 // Tries to reconnect at intervals. The last frame stays on the screen meanwhile.
 static bool server_is_there(struct screen *screen)
 {
-    struct reach *reach = screen->source->reach;
-    if (client_is_open(&reach->client)) return true;
+    struct connection *connection = screen->source->connection;
+    if (client_is_open(&connection->client)) return true;
     if (os_ticks() < screen->retry_at) return false;
     screen->retry_at = os_ticks() + RETRY;
-    if (reach_quickly(reach, CLIENT_OPEN_PATIENCE)) return true;
+    if (connect_quickly(connection, CLIENT_OPEN_PATIENCE)) return true;
     snprintf(screen->trouble, sizeof screen->trouble, "cannot reach the server: %.250s",
-             reach->client.reason);
+             connection->client.reason);
     return false;
 }
 

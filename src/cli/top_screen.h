@@ -5,6 +5,6 @@
 
 struct top_source {
     const char *path;      // of the database; null: ask a server
-    struct reach *reach;
+    struct connection *connection;
 };
 int top_screen(const struct top_source *source, int64_t interval);  // the exit status

@@ -8,11 +8,11 @@
 
 enum { PROCESS = 1 };
 
-static rota_time first_of(const struct ask *ask)
+static rota_time first_of(const struct query *query)
 {
     rota_time first = 0;
-    for (uint32_t i = 0; i < ask->attempt_count; i++) {
-        const struct ask_attempt *attempt = &ask->attempts[i];
+    for (uint32_t i = 0; i < query->attempt_count; i++) {
+        const struct query_attempt *attempt = &query->attempts[i];
         if (attempt->ran && (!first || attempt->began < first)) first = attempt->began;
     }
     return first;
@@ -38,23 +38,23 @@ static void label_write(struct json *json, uint32_t slot, const char *kind, cons
     json_close(json, '}');
 }
 
-static void names_write(struct json *json, const struct ask *ask, uint32_t slots)
+static void names_write(struct json *json, const struct query *query, uint32_t slots)
 {
     char name[32];
-    label_write(json, 0, "process_name", *ask->path ? ask->path : "rota");
+    label_write(json, 0, "process_name", *query->path ? query->path : "rota");
     for (uint32_t i = 1; i <= slots; i++) {
         snprintf(name, sizeof name, "slot %u", i);
         label_write(json, i, "thread_name", name);
     }
 }
 
-static void attempt_write(struct json *json, const struct asker *asker,
-                          const struct ask_attempt *attempt, rota_time first)
+static void attempt_write(struct json *json, const struct query_options *options,
+                          const struct query_attempt *attempt, rota_time first)
 {
-    const struct ask *ask = &asker->ask;
-    const struct ask_task *task = &ask->tasks[attempt->task];
-    rota_time ended = attempt->ended ? attempt->ended : asker->now;
-    char text[ASK_TEXT];
+    const struct query *query = &options->query;
+    const struct query_task *task = &query->tasks[attempt->task];
+    rota_time ended = attempt->ended ? attempt->ended : options->now;
+    char text[QUERY_TEXT];
     event_open(json, "X");
     json_string(json, "name", task->name);
     json_string(json, "cat", attempt->status);
@@ -65,9 +65,9 @@ static void attempt_write(struct json *json, const struct asker *asker,
     json_open(json, "args", '{');
     json_plain(json, "id", "%u.%u", task->id.job, task->id.task);
     json_number(json, "attempt", "%u", attempt->attempt);
-    json_string(json, "end", ask_end_text(attempt, text));
+    json_string(json, "end", query_end_text(attempt, text));
     json_string(json, "command", task->command);
-    if (task->lane) json_string(json, "lane", ask_lane_name(ask, task->lane));
+    if (task->lane) json_string(json, "lane", query_lane_name(query, task->lane));
     json_number(json, "cpu_us", "%" PRId64, attempt->user + attempt->system);
     json_number(json, "memory_bytes", "%" PRIu64, attempt->memory_bytes);
     json_close(json, '}');
@@ -75,9 +75,9 @@ static void attempt_write(struct json *json, const struct asker *asker,
 }
 
 // The last attempt that ran; null: no attempt ran.
-static const struct ask_attempt *ran(const struct ask *ask, uint32_t task)
+static const struct query_attempt *ran(const struct query *query, uint32_t task)
 {
-    const struct ask_attempt *last = attempt_last(ask, &ask->tasks[task]);
+    const struct query_attempt *last = attempt_last(query, &query->tasks[task]);
     return last && last->ran ? last : NULL;
 }
 
@@ -97,52 +97,52 @@ static void arrow_end(struct json *json, const char *phase, uint64_t number, uin
 }
 
 // From the end of one attempt to the beginning of the other.
-static void arrow_write(struct json *json, const struct ask_attempt *from,
-                        const struct ask_attempt *to, uint64_t number, rota_time first)
+static void arrow_write(struct json *json, const struct query_attempt *from,
+                        const struct query_attempt *to, uint64_t number, rota_time first)
 {
     rota_time at = from->ended > from->drawn ? from->ended - 1 : from->drawn;
     arrow_end(json, "s", number, from->slot, at - first);
     arrow_end(json, "f", number, to->slot, to->drawn - first);
 }
 
-static void arrows_write(struct json *json, const struct ask *ask, rota_time first)
+static void arrows_write(struct json *json, const struct query *query, rota_time first)
 {
     uint64_t number = 0;
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        const struct ask_task *task = &ask->tasks[i];
-        const struct ask_attempt *to = task->count ? &ask->attempts[task->first] : NULL;
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        const struct query_task *task = &query->tasks[i];
+        const struct query_attempt *to = task->count ? &query->attempts[task->first] : NULL;
         for (uint32_t k = 0; to && to->ran && k < task->need_count; k++) {
-            const struct ask_attempt *from = ran(ask, task->needs[k]);
+            const struct query_attempt *from = ran(query, task->needs[k]);
             bool before = from && from->ended && from->ended <= to->began;
             if (before) arrow_write(json, from, to, ++number, first);
         }
     }
 }
 
-static int trace_write(struct asker *asker)
+static int trace_write(struct query_options *options)
 {
-    struct ask *ask = &asker->ask;
+    struct query *query = &options->query;
     struct output_file file;
-    uint32_t slots = ask_slots(ask, asker->now);
-    rota_time first = first_of(ask);
+    uint32_t slots = query_slots(query, options->now);
+    rota_time first = first_of(query);
     output_file_open(&file);
     struct json json = {.out = file.out};
     json_open(&json, NULL, '{');
     json_string(&json, "displayTimeUnit", "ms");
     json_open(&json, "otherData", '{');
-    json_number(&json, "job", "%u", ask->job.number);
+    json_number(&json, "job", "%u", query->job.number);
     json_number(&json, "began_us", "%" PRId64, first);
     json_close(&json, '}');
     json_newline(&json);
     json_open(&json, "traceEvents", '[');
-    names_write(&json, ask, slots);
-    for (uint32_t i = 0; i < ask->attempt_count; i++)
-        if (ask->attempts[i].ran) attempt_write(&json, asker, &ask->attempts[i], first);
-    arrows_write(&json, ask, first);
+    names_write(&json, query, slots);
+    for (uint32_t i = 0; i < query->attempt_count; i++)
+        if (query->attempts[i].ran) attempt_write(&json, options, &query->attempts[i], first);
+    arrows_write(&json, query, first);
     putc('\n', file.out);
     json_close(&json, ']');
     json_line(&json);
-    return output_file_close(&file, asker->command, asker->out, true);
+    return output_file_close(&file, options->command, options->out, true);
 }
 
 static int trace(const struct command *command, int count, char **words)
@@ -150,12 +150,13 @@ static int trace(const struct command *command, int count, char **words)
     return asker_run(command, count, words, trace_write);
 }
 
-static const struct option_row rows[] = {
-    {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
-     .preset = "the standard output; rota-trace.json if that is a terminal"},
-    ASKER_JSON_ROW("accepted for scripts: a trace is always JSON"),
-    ASKER_JOB_ROWS,
-    OPTION_ROWS_END};
+static const struct option_row rows[]
+    = {{'o', "output", "FILE", "write to this file", OPTION_PATH,
+        .at = offsetof(struct query_options, out),
+        .preset = "the standard output; rota-trace.json if that is a terminal"},
+       ASKER_JSON_ROW("accepted for scripts: a trace is always JSON"),
+       ASKER_JOB_ROWS,
+       OPTION_ROWS_END};
 
 const struct command trace_command = {
     .name = "trace",

@@ -22,7 +22,7 @@ struct wanted {
 };
 
 struct watcher {
-    struct reach reach;
+    struct connection connection;
     struct wanted wanted[IDS_MAX];
     uint32_t count, unanswered;
     bool json, any;
@@ -146,7 +146,7 @@ static void look_put(struct wire_out *out, uint32_t what, uint32_t at, rota_task
 
 static void all_ask(struct watcher *watcher)
 {
-    struct wire_out *out = &watcher->reach.client.link->out;
+    struct wire_out *out = &watcher->connection.client.link->out;
     watcher->unanswered = 0;
     for (uint32_t i = 0; i < watcher->count; i++) {
         struct wanted *wanted = &watcher->wanted[i];
@@ -168,7 +168,7 @@ static int no_such(const struct watcher *watcher, rota_task_id id)
         snprintf(reason, sizeof reason, "no such task: %u.%u", id.job, id.task);
     else
         snprintf(reason, sizeof reason, "no such job: %u", id.job);
-    return reach_fail(&watcher->reach, reason, 2);
+    return connect_fail(&watcher->connection, reason, 2);
 }
 
 // All tasks of a job that was removed have succeeded. Returns -1, or the exit status.
@@ -190,7 +190,7 @@ static int on_refuse(const struct watcher *watcher, const struct wire_refuse *re
 {
     if (refuse->high == LOOK_TASK) return -1;
     if (refuse->code != WIRE_REFUSED_NOT_FOUND)
-        return reach_fail(&watcher->reach, refuse->reason.bytes, 2);
+        return connect_fail(&watcher->connection, refuse->reason.bytes, 2);
     uint32_t job = refuse->high ? watcher->wanted[refuse->low % IDS_MAX].id.job
                                 : (uint32_t)refuse->low;
     return no_such(watcher, (rota_task_id){job, 0});
@@ -199,7 +199,7 @@ static int on_refuse(const struct watcher *watcher, const struct wire_refuse *re
 // Returns the exit status, or -1 if the connection broke.
 static int watch(struct watcher *watcher)
 {
-    struct rota_client *client = &watcher->reach.client;
+    struct rota_client *client = &watcher->connection.client;
     struct wire_message message;
     all_ask(watcher);
     while (!client_send(client, ROTA_NEVER) && !client_next(client, &message, ROTA_NEVER)) {
@@ -221,15 +221,16 @@ static int wait_run(const struct command *command, int count, char **words)
 {
     struct watcher watcher = {.count = 0};
     struct arguments arguments;
-    reach_init(&watcher.reach, "wait");
+    connect_init(&watcher.connection, "wait");
     int status = options_read(command, &watcher, NULL, &arguments, count, words);
     if (status < 0) status = arguments_read(&watcher, command, &arguments);
     if (status >= 0) return status;
-    status = reach_patiently(&watcher.reach);
+    status = connect_patiently(&watcher.connection);
     if (!status) status = watch(&watcher);
     while (status < 0)
-        status = reach_again(&watcher.reach) ? watch(&watcher) : reach_lost(&watcher.reach);
-    reach_close(&watcher.reach);
+        status = connect_reopen(&watcher.connection) ? watch(&watcher)
+                                                     : connect_lost(&watcher.connection);
+    connect_close(&watcher.connection);
     return status;
 }
 

@@ -15,43 +15,43 @@ enum { CHAIN_MAX = 12, BLOCKERS = 20 };
 // ---- Names ------------------------------------------------------------------------------------
 
 struct naming {
-    const struct ask *ask;
+    const struct query *query;
     char *group;  // room for a name
 };
 
-static const char *name_of(const struct ask *ask, rota_task_id id)
+static const char *name_of(const struct query *query, rota_task_id id)
 {
-    bool ours = id.job == ask->job.number && id.task && id.task <= ask->task_count;
-    return ours ? ask->tasks[id.task - 1].name : "a task of another job";
+    bool ours = id.job == query->job.number && id.task && id.task <= query->task_count;
+    return ours ? query->tasks[id.task - 1].name : "a task of another job";
 }
 
 static const char *task_name(const void *context, rota_task_id id)
 {
-    return name_of(((const struct naming *)context)->ask, id);
+    return name_of(((const struct naming *)context)->query, id);
 }
 
 static const char *worker_name(const void *context, rota_worker_id id)
 {
-    const struct ask *ask = ((const struct naming *)context)->ask;
-    const char *name = ask_name(ask, CATALOG_WORKER, id.number);
+    const struct query *query = ((const struct naming *)context)->query;
+    const char *name = query_name(query, CATALOG_WORKER, id.number);
     return name ? name : "local";  // the worker of rota run
 }
 
 static const char *lane_name(const void *context, uint32_t lane)
 {
-    return ask_lane_name(((const struct naming *)context)->ask, lane);
+    return query_lane_name(((const struct naming *)context)->query, lane);
 }
 
 // The core has numbers for groups; the tasks have their names.
 static const char *group_name(const void *context, uint32_t group)
 {
     const struct naming *naming = context;
-    for (uint32_t i = 0; i < naming->ask->task_count; i++) {
-        const struct ask_task *task = &naming->ask->tasks[i];
+    for (uint32_t i = 0; i < naming->query->task_count; i++) {
+        const struct query_task *task = &naming->query->tasks[i];
         size_t length;
-        const char *name = ask_detail(task->details, "group", 0, &length);
+        const char *name = query_detail(task->details, "group", 0, &length);
         if (task->group != group || !name) continue;
-        snprintf(naming->group, ASK_TEXT, "%.*s", (int)length, name);
+        snprintf(naming->group, QUERY_TEXT, "%.*s", (int)length, name);
         return naming->group;
     }
     return "?";
@@ -59,12 +59,12 @@ static const char *group_name(const void *context, uint32_t group)
 
 static const char *machine_name(const void *context, uint32_t machine)
 {
-    const struct ask *ask = ((const struct naming *)context)->ask;
-    const char *name = ask_name(ask, CATALOG_MACHINE, machine);
-    size_t length = strlen(ask->path);
+    const struct query *query = ((const struct naming *)context)->query;
+    const char *name = query_name(query, CATALOG_MACHINE, machine);
+    size_t length = strlen(query->path);
     if (name && !length) return name;
     // Names of rota run begin with the path of the job file and ":@"; other names are internal.
-    bool named = name && strncmp(name, ask->path, length) == 0 && name[length] == ':'
+    bool named = name && strncmp(name, query->path, length) == 0 && name[length] == ':'
                  && name[length + 1] == '@';
     return named ? name + length + 2 : "of this run";
 }
@@ -78,27 +78,27 @@ static void time_name(rota_time time, char *out, size_t size)
 // ---- One task ---------------------------------------------------------------------------------
 
 struct part {
-    uint32_t task, next;  // the place of the task it waits for, or ASK_NONE
+    uint32_t task, next;  // the place of the task it waits for, or QUERY_NOT_FOUND
     enum rota_hold hold;
     char text[1024];  // without the name of the task
 };
 
-static bool is(const struct ask_task *task, const char *status)
+static bool is(const struct query_task *task, const char *status)
 {
     return strcmp(task->status, status) == 0;
 }
 
-static bool is_ready(const struct ask_task *task)
+static bool is_ready(const struct query_task *task)
 {
     return is(task, "OFFERED") || is(task, "READY") || is(task, "ASSIGNED") || is(task, "STAGED")
            || is(task, "QUEUED");
 }
 
-static void over_write(const struct ask *ask, const struct ask_task *task, struct part *part)
+static void over_write(const struct query *query, const struct query_task *task, struct part *part)
 {
-    const struct ask_attempt *last = attempt_last(ask, task);
-    char end[ASK_TEXT] = "";
-    const char *how = last && !task->is_bundle ? ask_end_text(last, end) : "";
+    const struct query_attempt *last = attempt_last(query, task);
+    char end[QUERY_TEXT] = "";
+    const char *how = last && !task->is_bundle ? query_end_text(last, end) : "";
     const char *word = is(task, "SUCCESS")   ? "has succeeded"
                        : is(task, "FAILED")  ? "failed"
                        : is(task, "ABORTED") ? "was stopped"
@@ -117,18 +117,19 @@ static void over_write(const struct ask *ask, const struct ask_task *task, struc
         snprintf(part->text, sizeof part->text, "%s", word);
 }
 
-static void running_write(const struct asker *asker, const struct ask_task *task, struct part *part)
+static void running_write(const struct query_options *options, const struct query_task *task,
+                          struct part *part)
 {
-    char text[ASK_TEXT];
-    if (asker->is_running)
+    char text[QUERY_TEXT];
+    if (options->is_running)
         snprintf(part->text, sizeof part->text, "runs since %s (attempt %u)",
-                 ask_time_text(asker->now - task->since, text), task->attempt);
+                 query_time_text(options->now - task->since, text), task->attempt);
     else
         snprintf(part->text, sizeof part->text,
                  "was running when its rota run ended; the next rota run starts it again");
 }
 
-static bool is_read(const struct ask_task *reader, rota_object_id object)
+static bool is_read(const struct query_task *reader, rota_object_id object)
 {
     struct rota_input input;
     for (const char *text = reader->inputs; *text && input_read(&text, &input);) {
@@ -139,62 +140,63 @@ static bool is_read(const struct ask_task *reader, rota_object_id object)
 }
 
 // Names the writer of a stream, because the reader runs again together with it.
-static void stream_write(const struct ask *ask, const struct part *part, char out[ASK_TEXT])
+static void stream_write(const struct query *query, const struct part *part, char out[QUERY_TEXT])
 {
-    struct ask_object object;
+    struct query_object object;
     *out = 0;
-    if (part->next == ASK_NONE) return;
-    for (uint32_t nth = 0; ask_object(ask, part->next, nth, &object); nth++) {
+    if (part->next == QUERY_NOT_FOUND) return;
+    for (uint32_t nth = 0; query_object(query, part->next, nth, &object); nth++) {
         bool stream = strcmp(object.kind, "stream") == 0;
-        if (!stream || !is_read(&ask->tasks[part->task], object.id)) continue;
-        snprintf(out, ASK_TEXT, ", the writer of stream %.*s", object.length, object.name);
+        if (!stream || !is_read(&query->tasks[part->task], object.id)) continue;
+        snprintf(out, QUERY_TEXT, ", the writer of stream %.*s", object.length, object.name);
         return;
     }
 }
 
-static void waits_write(const struct asker *asker, const struct rota_why *why, struct part *part)
+static void waits_write(const struct query_options *options, const struct rota_why *why,
+                        struct part *part)
 {
-    const struct ask *ask = &asker->ask;
-    char others[64] = "", stream[ASK_TEXT];
-    stream_write(ask, part, stream);
+    const struct query *query = &options->query;
+    char others[64] = "", stream[QUERY_TEXT];
+    stream_write(query, part, stream);
     if (why->count > 1)
         snprintf(others, sizeof others, " and %u other%s", why->count - 1,
                  why->count > 2 ? "s" : "");
-    char planned[ASK_TEXT] = "";
-    struct naming naming = {ask, NULL};
+    char planned[QUERY_TEXT] = "";
+    struct naming naming = {query, NULL};
     if (why->planned.number)
         snprintf(planned, sizeof planned, ", planned for %s",
                  worker_name(&naming, why->planned));
-    snprintf(part->text, sizeof part->text, "waits for %s%s%s%s", name_of(ask, why->task), stream,
+    snprintf(part->text, sizeof part->text, "waits for %s%s%s%s", name_of(query, why->task), stream,
              others, planned);
 }
 
-static void when_write(const struct ask_task *task, struct part *part)
+static void when_write(const struct query_task *task, struct part *part)
 {
     bool dead = is(task, "BLOCKED");
     snprintf(part->text, sizeof part->text,
              dead ? "will not run: %s can no longer be true" : "waits until %s is true",
              task->when);
-    if (dead) part->next = ASK_NONE;
+    if (dead) part->next = QUERY_NOT_FOUND;
 }
 
 // The worker has the task, but runs others now.
-static bool place_write(const struct ask *ask, const struct rota *rota, rota_worker_id worker,
+static bool place_write(const struct query *query, const struct rota *rota, rota_worker_id worker,
                         struct part *part)
 {
     uint32_t others = 0;
     struct rota_task_view view;
-    struct naming naming = {ask, NULL};
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        if (ask->tasks[i].is_bundle || !is(&ask->tasks[i], "RUNNING")) continue;
-        if (!rota_task_look(rota, ask->tasks[i].id, &view)) continue;
+    struct naming naming = {query, NULL};
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        if (query->tasks[i].is_bundle || !is(&query->tasks[i], "RUNNING")) continue;
+        if (!rota_task_look(rota, query->tasks[i].id, &view)) continue;
         if (view.worker.number != worker.number) continue;
-        others += part->next != ASK_NONE;
-        if (part->next == ASK_NONE) part->next = i;
+        others += part->next != QUERY_NOT_FOUND;
+        if (part->next == QUERY_NOT_FOUND) part->next = i;
     }
-    if (part->next == ASK_NONE) return false;
+    if (part->next == QUERY_NOT_FOUND) return false;
     int length = snprintf(part->text, sizeof part->text, "waits for room on %s after %s",
-                          worker_name(&naming, worker), ask->tasks[part->next].name);
+                          worker_name(&naming, worker), query->tasks[part->next].name);
     if (others)
         snprintf(part->text + length, sizeof part->text - (size_t)length, " and %u other%s",
                  others, others > 1 ? "s" : "");
@@ -219,13 +221,13 @@ static const char *verb_of(enum rota_hold hold)
     }
 }
 
-static void held_write(const struct asker *asker, struct rota *rota, const struct rota_why *why,
-                       struct part *part)
+static void held_write(const struct query_options *options, struct rota *rota,
+                       const struct rota_why *why, struct part *part)
 {
-    const struct ask *ask = &asker->ask;
-    const struct ask_task *task = &ask->tasks[part->task];
-    char group[ASK_TEXT];
-    struct naming naming = {ask, group};
+    const struct query *query = &options->query;
+    const struct query_task *task = &query->tasks[part->task];
+    char group[QUERY_TEXT];
+    struct naming naming = {query, group};
     struct why_names names
         = {&naming, task_name, worker_name, lane_name, group_name, machine_name, time_name};
     struct why_subject subject = {
@@ -239,40 +241,40 @@ static void held_write(const struct asker *asker, struct rota *rota, const struc
     why_text(why, &subject, &names, part->text + length, sizeof part->text - (size_t)length);
 }
 
-static void waiting_write(const struct asker *asker, struct rota *rota, struct part *part)
+static void waiting_write(const struct query_options *options, struct rota *rota, struct part *part)
 {
-    const struct ask *ask = &asker->ask;
-    const struct ask_task *task = &ask->tasks[part->task];
+    const struct query *query = &options->query;
+    const struct query_task *task = &query->tasks[part->task];
     struct rota_why why = rota_why(rota, task->id);
     part->hold = why.hold;
     bool ours
-        = why.task.job == ask->job.number && why.task.task && why.task.task <= ask->task_count;
+        = why.task.job == query->job.number && why.task.task && why.task.task <= query->task_count;
     if (ours) part->next = why.task.task - 1;
     switch (why.hold) {
     case ROTA_HOLD_PREREQUISITE:
     case ROTA_HOLD_FAILURE:
-    case ROTA_HOLD_BLOCKED: waits_write(asker, &why, part); break;
+    case ROTA_HOLD_BLOCKED: waits_write(options, &why, part); break;
     case ROTA_HOLD_CONDITION: when_write(task, part); break;
     case ROTA_HOLD_START_REPORT:
-        if (!place_write(ask, rota, why.worker, part)) held_write(asker, rota, &why, part);
+        if (!place_write(query, rota, why.worker, part)) held_write(options, rota, &why, part);
         break;
-    default: held_write(asker, rota, &why, part); break;
+    default: held_write(options, rota, &why, part); break;
     }
 }
 
 // Counts the members of a bundle that succeeded, and continues with the first other one.
-static void bundle_write(const struct ask *ask, struct part *part)
+static void bundle_write(const struct query *query, struct part *part)
 {
     uint32_t members = 0, done = 0;
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        if (ask->tasks[i].bundle != part->task + 1) continue;
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        if (query->tasks[i].bundle != part->task + 1) continue;
         members++;
-        bool fine = is(&ask->tasks[i], "SUCCESS");
+        bool fine = is(&query->tasks[i], "SUCCESS");
         done += fine;
-        if (!fine && part->next == ASK_NONE) part->next = i;
+        if (!fine && part->next == QUERY_NOT_FOUND) part->next = i;
     }
     snprintf(part->text, sizeof part->text, "is a bundle, %s: %u of %u members have succeeded",
-             ask->tasks[part->task].status, done, members);
+             query->tasks[part->task].status, done, members);
 }
 
 // The next rota run could not start the task either.
@@ -281,21 +283,22 @@ static bool is_lack(enum rota_hold hold)
     return hold == ROTA_HOLD_MACHINE || hold == ROTA_HOLD_TOO_BIG;
 }
 
-static void part_write(const struct asker *asker, struct rota *rota, uint32_t at, struct part *part)
+static void part_write(const struct query_options *options, struct rota *rota, uint32_t at,
+                       struct part *part)
 {
-    const struct ask_task *task = &asker->ask.tasks[at];
-    *part = (struct part){.task = at, .next = ASK_NONE};
+    const struct query_task *task = &options->query.tasks[at];
+    *part = (struct part){.task = at, .next = QUERY_NOT_FOUND};
     if (task->is_bundle)
-        bundle_write(&asker->ask, part);
+        bundle_write(&options->query, part);
     else if (is(task, "RUNNING"))
-        running_write(asker, task, part);
-    else if (is_ready(task) && !asker->is_running && !is_lack(rota_why(rota, task->id).hold))
+        running_write(options, task, part);
+    else if (is_ready(task) && !options->is_running && !is_lack(rota_why(rota, task->id).hold))
         snprintf(part->text, sizeof part->text, "could run, but rota run is not running");
     else if (is(task, "WAITING") || is(task, "BLOCKED") || is(task, "HELD") || is(task, "SHARED")
              || is_ready(task))
-        waiting_write(asker, rota, part);
+        waiting_write(options, rota, part);
     else
-        over_write(&asker->ask, task, part);
+        over_write(&options->query, task, part);
 }
 
 // ---- The chain ---------------------------------------------------------------------------------
@@ -312,90 +315,90 @@ static bool is_in(const struct answer *answer, uint32_t task)
     return false;
 }
 
-static void answer_make(const struct asker *asker, struct rota *rota, uint32_t at,
+static void answer_make(const struct query_options *options, struct rota *rota, uint32_t at,
                         struct answer *answer)
 {
     answer->count = 0;
-    while (at != ASK_NONE && answer->count < CHAIN_MAX && !is_in(answer, at)) {
+    while (at != QUERY_NOT_FOUND && answer->count < CHAIN_MAX && !is_in(answer, at)) {
         struct part *part = &answer->parts[answer->count++];
-        part_write(asker, rota, at, part);
+        part_write(options, rota, at, part);
         at = part->next;
     }
 }
 
 // Writes a task as an argument for commands: a server needs its number.
-static void word_write(const struct ask *ask, const struct ask_task *task)
+static void word_write(const struct query *query, const struct query_task *task)
 {
-    if (*ask->path)
+    if (*query->path)
         plain_word_write(stdout, task->name);
     else
         printf("%u.%u", task->id.job, task->id.task);
 }
 
-static void advice_write(const struct asker *asker, const struct part *last)
+static void advice_write(const struct query_options *options, const struct part *last)
 {
-    const struct ask_task *task = &asker->ask.tasks[last->task];
+    const struct query_task *task = &options->query.tasks[last->task];
     bool failed = is(task, "FAILED") || is(task, "ABORTED");
     if (failed && !task->is_bundle) {
         fputs(" (rota logs ", stdout);
-        word_write(&asker->ask, task);
+        word_write(&options->query, task);
         fputs("; rota retry ", stdout);
-        word_write(&asker->ask, task);
+        word_write(&options->query, task);
         putchar(')');
     }
     bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");
-    if (!asker->is_running && can && *asker->ask.path) {
+    if (!options->is_running && can && *options->query.path) {
         fputs(" (rota run ", stdout);
-        plain_word_write(stdout, asker->ask.path);
+        plain_word_write(stdout, options->query.path);
         putchar(')');
     }
 }
 
-static void text_print(const struct asker *asker, const struct answer *answer)
+static void text_print(const struct query_options *options, const struct answer *answer)
 {
     for (uint32_t i = 0; i < answer->count; i++) {
         const struct part *part = &answer->parts[i];
         if (i) fputs("; ", stdout);
-        name_write(stdout, &asker->ask, part->task);
+        name_write(stdout, &options->query, part->task);
         putchar(' ');
         plain_write(stdout, part->text, strlen(part->text));
     }
-    advice_write(asker, &answer->parts[answer->count - 1]);
+    advice_write(options, &answer->parts[answer->count - 1]);
     putchar('\n');
 }
 
 // Prints all failed tasks if there are several.
-static void blockers_print(const struct asker *asker, struct rota *rota, uint32_t at)
+static void blockers_print(const struct query_options *options, struct rota *rota, uint32_t at)
 {
     rota_task_id found[BLOCKERS];
-    const struct ask *ask = &asker->ask;
-    uint32_t count = rota_blockers(rota, ask->tasks[at].id, found, BLOCKERS);
+    const struct query *query = &options->query;
+    uint32_t count = rota_blockers(rota, query->tasks[at].id, found, BLOCKERS);
     if (count < 2) return;
     for (uint32_t i = 1; i < count && i < BLOCKERS; i++) {
-        if (found[i].job != ask->job.number || found[i].task > ask->task_count) continue;
+        if (found[i].job != query->job.number || found[i].task > query->task_count) continue;
         struct answer answer = {.count = 1};
-        part_write(asker, rota, found[i].task - 1, &answer.parts[0]);
+        part_write(options, rota, found[i].task - 1, &answer.parts[0]);
         fputs("    and ", stdout);
-        text_print(asker, &answer);
+        text_print(options, &answer);
     }
 }
 
-static void json_print(const struct asker *asker, const struct answer *answer)
+static void json_print(const struct query_options *options, const struct answer *answer)
 {
-    const struct ask *ask = &asker->ask;
-    const struct ask_task *task = &ask->tasks[answer->parts[0].task];
+    const struct query *query = &options->query;
+    const struct query_task *task = &query->tasks[answer->parts[0].task];
     struct json json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
     json_string(&json, "name", task->name);
     json_string(&json, "status", task->status);
-    json_bool(&json, "at_work", asker->is_running);
+    json_bool(&json, "at_work", options->is_running);
     json_open(&json, "chain", '[');
     for (uint32_t i = 0; i < answer->count; i++) {
         const struct part *part = &answer->parts[i];
         json_open(&json, NULL, '{');
-        json_string(&json, "name", ask->tasks[part->task].name);
-        json_string(&json, "status", ask->tasks[part->task].status);
+        json_string(&json, "name", query->tasks[part->task].name);
+        json_string(&json, "status", query->tasks[part->task].status);
         json_string(&json, "why", part->text);
         json_close(&json, '}');
     }
@@ -420,30 +423,30 @@ static void plan_tell(struct rota *rota, rota_time now, const char *text)
     }
 }
 
-static int task_explain(struct asker *asker, const char *name)
+static int task_explain(struct query_options *options, const char *name)
 {
     struct answer answer;
     uint32_t at;
     int status;
-    if (!asker_find(asker, name, &at)) return 2;
-    struct rota *rota = asker_core(asker, &status);
+    if (!query_options_find(options, name, &at)) return 2;
+    struct rota *rota = query_options_core(options, &status);
     if (!rota) return status;
-    if (asker->planned) plan_tell(rota, asker->now, asker->planned);
-    answer_make(asker, rota, at, &answer);
-    if (asker->json) {
-        json_print(asker, &answer);
+    if (options->planned) plan_tell(rota, options->now, options->planned);
+    answer_make(options, rota, at, &answer);
+    if (options->json) {
+        json_print(options, &answer);
         return 0;
     }
-    text_print(asker, &answer);
-    blockers_print(asker, rota, at);
+    text_print(options, &answer);
+    blockers_print(options, rota, at);
     return 0;
 }
 
-static int tasks_explain(struct asker *asker)
+static int tasks_explain(struct query_options *options)
 {
     int status = 0;
-    for (uint32_t i = 0; !status && i < asker->name_count; i++)
-        status = task_explain(asker, asker->names[i]);
+    for (uint32_t i = 0; !status && i < options->name_count; i++)
+        status = task_explain(options, options->names[i]);
     return status;
 }
 
@@ -453,12 +456,12 @@ static int why(const struct command *command, int count, char **words)
 }
 
 static const struct option_row rows[] = {
-    ASKER_ROWS,
+    QUERY_OPTION_ROWS,
     // A server that answers a query adds them: planned tasks and workers such as 7.3=4, and waiting
     // times of the pull policy in microseconds.
-    {0, "planned", "LIST", "", OPTION_TEXT, .at = offsetof(struct asker, planned),
+    {0, "planned", "LIST", "", OPTION_TEXT, .at = offsetof(struct query_options, planned),
      .is_hidden = true},
-    {0, "waits", "CACHE,INPUTS", "", OPTION_TEXT, .at = offsetof(struct asker, waits),
+    {0, "waits", "CACHE,INPUTS", "", OPTION_TEXT, .at = offsetof(struct query_options, waits),
      .is_hidden = true},
     OPTION_ROWS_END};
 

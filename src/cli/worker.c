@@ -366,7 +366,7 @@ static int here(struct work *work)
 static int worker(const struct command *command, int count, char **words)
 {
     struct work work = {.options.leash = -1,
-                        .options.worker = {.cleans_environment = true, .apart = true}};
+                        .options.worker = {.cleans_environment = true, .separates_commands = true}};
     struct arguments arguments;
     work.options.worker.env = work.env;
     os_service_read(&work.service);

@@ -107,7 +107,7 @@ bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_v
     if (is_out(task) && task->worker && !(task->flags & TASK_AGAIN))
         view->assigned.number = view->scheduled.number = WORKER(rota, task->worker)->id;
     bool waits = task->state >= ROTA_TASK_QUEUED && task->state <= ROTA_TASK_OFFERED;
-    worker_row bound = waits ? bound_worker(rota, row) : 0;
+    worker_row bound = waits ? planned_worker(rota, row) : 0;
     if (bound) view->scheduled.number = WORKER(rota, bound)->id;
     if (bound && task->state == ROTA_TASK_OFFERED) view->ready = view->scheduled;
     return true;

@@ -51,9 +51,9 @@ static void fetch(struct rota *rota, object_row object, worker_row worker, task_
     action->fetch.object = OBJECT(rota, object)->id;
     action->fetch.worker.number = WORKER(rota, worker)->id;
     action->fetch.from.number = source ? WORKER(rota, source)->id : 0;
-    action->fetch.order = bound_order(rota, row);
+    action->fetch.order = planned_order(rota, row);
     action->fetch.soon = true;
-    action->fetch.again = bound_worker(rota, row) == worker;
+    action->fetch.again = planned_worker(rota, row) == worker;
 }
 
 static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
@@ -110,7 +110,7 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
     action->run.body = task->body;
     action->run.task = task_id(rota, row);
     action->run.attempt = task->attempt;
-    action->run.order = bound_order(rota, row);
+    action->run.order = planned_order(rota, row);
     action->run.worker.number = WORKER(rota, worker)->id;
     if (!task->extra) return;
     ship_inputs(rota, row, worker);

@@ -47,7 +47,7 @@ static void release_tables(struct rota *rota)
     uint32_t room = rota->room_capacity, records = ROTA_RECORDS_MAX;
     const struct held tables[] = {
         {&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet},
-        {&rota->bound, &rota->bound_capacity, sizeof *rota->bound},
+        {&rota->planned_task, &rota->planned_capacity, sizeof *rota->planned_task},
         {&rota->link, &rota->link_capacity, sizeof *rota->link},
         {&rota->use, &rota->use_capacity, sizeof *rota->use},
         {&rota->clause, &rota->clause_capacity, sizeof *rota->clause},

@@ -71,8 +71,8 @@ struct rota {
     // tasks with a content key; largest number of inputs of a task so far
     uint32_t keyed, inputs_most;
     struct heap leases, phases;  // of silent workers; of tasks under pull, by extra row
-    struct bound *bound;         // by task, after a plan arrived; not stored
-    uint32_t bound_capacity;
+    struct planned *planned_task;  // by task, after a plan arrived; not stored
+    uint32_t planned_capacity;
     task_row due_first, due_last;        // bound and ready, not yet handed out
     task_row asks_ahead;                 // bound in this step
     object_row spread;                   // objects that bound consumers have to fetch

@@ -47,7 +47,7 @@ static void need_is_gone(struct rota *rota, task_row row)
     const struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->extra;
     bool keyed = task_extra(rota, row)->key;
-    if (!assigned || (keyed && !share_leads(rota, row)))
+    if (!assigned || (keyed && !shared_key_leads(rota, row)))
         outcome_unready(rota, row);
     else if (!(task->flags & TASK_QUEUED_LOOK))
         look_append(rota, keyed ? &rota->look_leaders : &rota->look_recalled, row);
@@ -247,7 +247,7 @@ void graph_settle_all(struct rota *rota)
         else if (rota->look_ready.first)
             settle_ready(rota);
         else if (rota->orphans)
-            share_settle(rota);
+            shared_key_settle(rota);
         else if (rota->look_lanes)
             lane_settle(rota);
         else if (rota->look_strict)

@@ -100,7 +100,7 @@ static void forget_batch(struct rota *rota, batch_row row)
     rota->tasks -= batch->count;
     rota->edges -= batch->edge_count;
     memset(&rota->task[batch->first], 0, (batch->count + 1) * sizeof *rota->task);
-    bound_forget(rota, batch->first, batch->count + 1);
+    planned_forget(rota, batch->first, batch->count + 1);
     span_give(&rota->rows, batch->first, batch->count + 1);
     if (batch->link_count) span_give(&rota->links, batch->link_first, batch->link_count);
     if (batch->use_count) span_give(&rota->uses, batch->use_first, batch->use_count);
@@ -116,7 +116,7 @@ static void forget_objects(struct rota *rota, object_row row)
     object_row next;
     for (; row; row = next) {
         next = OBJECT(rota, row)->next_of_job;
-        surplus_drop_all(rota, row);
+        replica_surplus_drop_all(rota, row);
         OBJECT(rota, row)->job = 0;
         OBJECT(rota, row)->uses = OBJECT(rota, row)->named = 0;
         OBJECT(rota, row)->producer = 0;

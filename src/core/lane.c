@@ -114,7 +114,7 @@ static void step_back(struct rota *rota, struct lane *lane, task_row row)
     uint8_t phase = extra->phase ? extra->phase : extra->resume;
     rota_time since = extra->since;
     place_remove(rota, row);
-    share_release(rota, row);
+    shared_key_release(rota, row);
     extra->resume = phase & 15u;
     extra->since = since;
     effect_mark_task(rota, row);
@@ -134,7 +134,7 @@ static void place_first(struct rota *rota, struct lane *lane)
         task_row first = lane->offered_first, placing = lane->placing;
         if (placing && !comes_before(rota, first, placing)) return;
         list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
-        task_row leader = place_is_paused(rota, first) ? 0 : share_leader(rota, first);
+        task_row leader = place_is_paused(rota, first) ? 0 : shared_key_leader(rota, first);
         if (!placing || !leader || leader == placing) {
             if (placing) step_back(rota, lane, placing);
             lane->placing = first;

@@ -41,7 +41,7 @@ void object_forget(struct rota *rota, object_row row)
     struct object *object = OBJECT(rota, row);
     uint64_t hash = hash_of(object->id);
     if (object->flags & OBJECT_CHANGED) pull_object_seen(rota, row);
-    bound_object_gone(rota, row);
+    planned_object_gone(rota, row);
     object_row first = map_find(&rota->object_by_id, hash);
     if (first != row) {
         while (OBJECT(rota, first)->same != row) first = OBJECT(rota, first)->same;
@@ -241,7 +241,8 @@ static bool is_idle(const struct rota *rota, const struct object *object)
 void object_shown(struct rota *rota, object_row row, worker_row worker)
 {
     const struct object *object = OBJECT(rota, row);
-    if (object->flags & ROTA_OBJECT_KEEP && is_idle(rota, object)) surplus_drop(rota, row, worker);
+    if (object->flags & ROTA_OBJECT_KEEP && is_idle(rota, object))
+        replica_surplus_drop(rota, row, worker);
 }
 
 void object_purge(struct rota *rota, object_row row)
@@ -250,11 +251,11 @@ void object_purge(struct rota *rota, object_row row)
     struct object *object = OBJECT(rota, row);
     if (!is_idle(rota, object)) return;
     if (object->flags & ROTA_OBJECT_KEEP) {
-        surplus_ask(rota, row);
+        replica_surplus_ask(rota, row);
         return;
     }
     if (!object->producer && !(object->flags & OBJECT_USED)) return;
-    surplus_drop_all(rota, row);
+    replica_surplus_drop_all(rota, row);
     OBJECT(rota, row)->flags |= OBJECT_REMOVED;
     OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_SERVED);
     trace_say(rota, "object %llx is no longer needed -> removed",
@@ -283,7 +284,7 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
     }
     object_mark(rota, row);
     if (stream) return;  // consumers are told when its producer has ended
-    bound_object_made(rota, row);
+    planned_object_made(rota, row);
     wait_object_over(rota, row);
     if (worker && object->flags & ROTA_OBJECT_KEEP)
         object_shown(rota, row, worker);

@@ -50,7 +50,7 @@ static void task_withdraw(struct rota *rota, task_row row)
 {
     assert(IS_TASK(rota, row));
     place_remove(rota, row);
-    share_release(rota, row);
+    shared_key_release(rota, row);
 }
 
 // In a lane the task keeps its place, so that the order stays: the tasks after it wait, too.

@@ -8,7 +8,7 @@ static enum rota_error check(struct rota *rota, const struct rota_event *event, 
         const struct rota_placement *placement = &event->plan.placements[i];
         task_row row = task_find(rota, (rota_task_id){JOB(rota, job)->id, placement->task});
         if (!row) return refuse(rota, ROTA_NOT_FOUND, "a plan names an unknown task");
-        if (placement->order > BOUND_ORDER_MAX)
+        if (placement->order > PLANNED_ORDER_MAX)
             return refuse(rota, ROTA_BAD_EVENT, "the order of a planned task is above the limit");
         const struct extra *extra = task_extra(rota, row);
         *effects += 1 + (uint64_t)extra->input_count + extra->output_count;
@@ -25,12 +25,12 @@ enum rota_error on_plan(struct rota *rota, const struct rota_event *event)
         return refuse(rota, ROTA_NOT_NOW, "the policy of the job is not plan");
     enum rota_error error = check(rota, event, job, &effects);
     if (error) return error;
-    if (!bound_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, effects))
+    if (!planned_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, effects))
         return refuse(rota, ROTA_NO_MEMORY, "out of memory for the plan");
     for (uint32_t i = 0; i < event->plan.count; i++) {
         const struct rota_placement *placement = &event->plan.placements[i];
         task_row row = task_find(rota, (rota_task_id){event->plan.job.number, placement->task});
-        bound_put(rota, row, placement->worker, placement->order);
+        planned_put(rota, row, placement->worker, placement->order);
     }
     return ROTA_OK;
 }

@@ -66,7 +66,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
     if (event->report.rest < 0)
         return refuse(rota, ROTA_BAD_EVENT, "the backoff must not be negative");
-    uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
+    uint32_t copies = rota->task[row].extra ? shared_key_outputs(rota, row) + 1 : 0;
     if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota))
         || !effect_reserve(rota, 2) || (event->report.rest > 0 && !backoff_reserve(rota)))
         return no_memory(rota);
@@ -283,7 +283,7 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
     if (known && OBJECT(rota, known)->job)
         return refuse(rota, ROTA_BAD_EVENT, "the object is not a content key");
     task_row runner = known ? OBJECT(rota, known)->runner : 0;
-    uint32_t copies = runner ? share_outputs(rota, runner) : 0;
+    uint32_t copies = runner ? shared_key_outputs(rota, runner) : 0;
     if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2)
         || !effect_cover(rota))
         return no_memory(rota);

@@ -31,7 +31,7 @@ enum rota_error on_time(struct rota *rota, const struct rota_event *event)
     }
     graph_settle(rota);
     pull_turn(rota);
-    bound_turn(rota);
+    planned_turn(rota);
     plan_turn(rota);
     pull_turn(rota);  // a plan that recalled attempts has made room
     return ROTA_OK;

@@ -54,8 +54,8 @@ void outcome_withdraw(struct rota *rota, task_row row)
     if (task->flags & TASK_BACKOFF && task->state <= ROTA_TASK_BLOCKED) backoff_forget(rota, row);
     if (task->extra && task_extra(rota, row)->key) {
         if (task->state == ROTA_TASK_SHARED)
-            share_detach(rota, row);
-        else if (share_hand_over(rota, row))
+            shared_key_detach(rota, row);
+        else if (shared_key_hand_over(rota, row))
             attempt = false;
     }
     if (attempt) {
@@ -100,7 +100,7 @@ void outcome_unready(struct rota *rota, task_row row)
         attempt_begun(rota, row);
         return;
     }
-    if (assigned && !share_has_heir(rota, row)) attempt_stop(rota, row);
+    if (assigned && !shared_key_has_heir(rota, row)) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
     if (assigned && task->tries) task->tries--;  // it had no chance to run
     task_move(rota, row, CAUSE_UNMET);
@@ -188,10 +188,10 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
         rota->task[at].flags |= TASK_DECIDED;
     for (task_row next = task_extra(rota, row)->leader; next;
          next = task_extra(rota, row)->leader) {
-        share_detach(rota, next);
+        shared_key_detach(rota, next);
         if (outcome == ROTA_OUTCOME_OK) {
             content_copy(rota, row, next);
-            share_alias(rota, row, next, worker, false);
+            shared_key_alias(rota, row, next, worker, false);
         }
         keep_result(rota, next, worker, outcome);
         if (rota->task[next].flags & TASK_HAS_LANE) lane_leave(rota, next);
@@ -230,7 +230,7 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     task->flags |= TASK_BYPASS;  // a repeated attempt was already admitted
     task_move(rota, row, met && !writes ? CAUSE_RETURNED : CAUSE_UNMET);
     met = rota->unmet[row] == 0;  // readers of its streams may have given up its inputs
-    if (gated || !met) share_release(rota, row);  // a task that has to wait cannot lead
+    if (gated || !met) shared_key_release(rota, row);  // a task that has to wait cannot lead
     if (met) {
         outcome_ready(rota, row);
         return;
@@ -295,9 +295,9 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         return;
     }
     if (task->extra) keep_result(rota, row, worker, outcome);
-    if (stopped) share_release(rota, row);
+    if (stopped) shared_key_release(rota, row);
     // From now on no task joins the execution, not even the next one of its lane.
-    if (task->extra && task_extra(rota, row)->key) share_end(rota, row);
+    if (task->extra && task_extra(rota, row)->key) shared_key_end(rota, row);
     if (task->state == ROTA_TASK_OFFERED) {
         place_remove(rota, row);
         if (task->flags & TASK_HAS_LANE) lane_leave(rota, row);
@@ -389,7 +389,7 @@ void outcome_cancel(struct rota *rota, task_row row)
         mark_stopping(rota, row);
         return;
     }
-    bool out = task->worker && !share_has_heir(rota, row)
+    bool out = task->worker && !shared_key_has_heir(rota, row)
                && (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
     if (out && may_run(rota, task)) {
         if (task->state == ROTA_TASK_ASSIGNED) attempt_begun(rota, row);

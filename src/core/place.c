@@ -16,7 +16,7 @@ bool place_shared(struct rota *rota, task_row row)
     const struct task *task = &rota->task[row];
     if (!task->extra || !task_extra(rota, row)->key) return false;
     graph_settle_leaders(rota);
-    if (!share_attach(rota, row)) return false;
+    if (!shared_key_attach(rota, row)) return false;
     if (task->flags & TASK_HAS_LANE) {
         lane_handed_out(rota, row);
         lane_started(rota, row);
@@ -34,7 +34,7 @@ void place_add(struct rota *rota, task_row row)
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
     default:
-        if (bound_add(rota, row)) break;
+        if (planned_add(rota, row)) break;
         ready_push(rota, row);
         plan_news(rota, 1);
         break;
@@ -50,7 +50,7 @@ void place_remove(struct rota *rota, task_row row)
     case ROTA_POLICY_CLAIM: claim_remove(rota, row); break;
     case ROTA_POLICY_PULL: pull_remove(rota, row); break;
     default:
-        if (!bound_remove(rota, row)) ready_remove(rota, row);
+        if (!planned_remove(rota, row)) ready_remove(rota, row);
         break;
     }
 }

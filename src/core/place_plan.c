@@ -105,7 +105,7 @@ static void find_worker(const struct rota *rota, struct candidate *candidate, wo
     const struct profile *profile = PROFILE(rota, task->profile);
     struct holder holders[HOLDERS];
     uint32_t count = task->extra ? find_holders(rota, candidate->task, holders) : 0;
-    worker_row bound = bound_worker(rota, candidate->task);
+    worker_row bound = planned_worker(rota, candidate->task);
     candidate->worker = 0;
     candidate->local = 0;
     if (bound && place_has_room(WORKER(rota, bound), profile)) {
@@ -277,10 +277,10 @@ static bool overbook_one(struct rota *rota)
         const struct profile *profile = PROFILE(rota, row);
         bool gated = rota->task[ready_first(rota, profile)].flags & TASK_HAS_LANE;
         if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
-        worker_row found = bound_worker(rota, ready_first(rota, profile));
+        worker_row found = planned_worker(rota, ready_first(rota, profile));
         if (!found)
             found = least_overbooked(rota, profile);
-        else if (!bound_may_wait(rota, ready_first(rota, profile), found))
+        else if (!planned_may_wait(rota, ready_first(rota, profile), found))
             continue;  // it waits for its worker, or for an idle one
         if (!found) continue;
         best = profile;
@@ -298,7 +298,7 @@ static bool take_back_one(struct rota *rota, worker_row at)
     for (task_row row = WORKER(rota, at)->first; row; row = rota->task[row].next) {
         const struct task *task = &rota->task[row];
         if (!(task->flags & TASK_OVERBOOKED) || task->state != ROTA_TASK_ASSIGNED) continue;
-        if (task->flags & TASK_HAS_LANE || bound_worker(rota, row) == at) continue;
+        if (task->flags & TASK_HAS_LANE || planned_worker(rota, row) == at) continue;
         if (PROFILE(rota, task->profile)->wants.policy != ROTA_POLICY_PLAN) continue;
         if (!room_find(rota, PROFILE(rota, task->profile)) || !effect_reserve(rota, 1)) continue;
         attempt_stop(rota, row);

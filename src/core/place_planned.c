@@ -6,26 +6,28 @@
 // end of the turn, whether or not a plan is due, even if that overbooks the worker.
 #include "core/core.h"
 
-bool bound_reserve(struct rota *rota)
+bool planned_reserve(struct rota *rota)
 {
-    return ARRAY_RESERVE(&rota->memory, rota->bound, rota->bound_capacity, rota->task_capacity);
+    return ARRAY_RESERVE(&rota->memory, rota->planned_task, rota->planned_capacity,
+                         rota->task_capacity);
 }
 
-void bound_forget(struct rota *rota, task_row first, uint32_t count)
+void planned_forget(struct rota *rota, task_row first, uint32_t count)
 {
     assert(first + count <= rota->task_capacity);
-    for (task_row row = first; row < first + count && row < rota->bound_capacity; row++) {
+    for (task_row row = first; row < first + count && row < rota->planned_capacity; row++) {
         task_row *link = &rota->asks_ahead;
-        while (rota->bound[row].is_asking && *link != row) link = &rota->bound[*link].next;
-        if (rota->bound[row].is_asking) *link = rota->bound[row].next;
-        rota->bound[row] = (struct bound){0};
+        while (rota->planned_task[row].is_asking && *link != row)
+            link = &rota->planned_task[*link].next;
+        if (rota->planned_task[row].is_asking) *link = rota->planned_task[row].next;
+        rota->planned_task[row] = (struct planned){0};
     }
 }
 
-worker_row bound_worker(const struct rota *rota, task_row row)
+worker_row planned_worker(const struct rota *rota, task_row row)
 {
-    if (row >= rota->bound_capacity || !rota->bound[row].worker) return 0;
-    worker_row worker = worker_find(rota, (rota_worker_id){rota->bound[row].worker});
+    if (row >= rota->planned_capacity || !rota->planned_task[row].worker) return 0;
+    worker_row worker = worker_find(rota, (rota_worker_id){rota->planned_task[row].worker});
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     bool able = worker && place_fits(WORKER(rota, worker), profile)
                 && WORKER(rota, worker)->silent_since == ROTA_NEVER
@@ -33,9 +35,9 @@ worker_row bound_worker(const struct rota *rota, task_row row)
     return able ? worker : 0;
 }
 
-uint32_t bound_order(const struct rota *rota, task_row row)
+uint32_t planned_order(const struct rota *rota, task_row row)
 {
-    return row < rota->bound_capacity ? rota->bound[row].order : 0;
+    return row < rota->planned_capacity ? rota->planned_task[row].order : 0;
 }
 
 // ---- Ready tasks ----------------------------------------------------------------------------
@@ -45,32 +47,32 @@ enum { SORTED = 64 };  // tasks that become ready in one turn are sorted up to t
 static bool is_sooner(const struct rota *rota, task_row a, task_row b)
 {
     assert(a != b);
-    return rota->bound[a].order > rota->bound[b].order;
+    return rota->planned_task[a].order > rota->planned_task[b].order;
 }
 
-bool bound_add(struct rota *rota, task_row row)
+bool planned_add(struct rota *rota, task_row row)
 {
-    if (!bound_worker(rota, row)) return false;
+    if (!planned_worker(rota, row)) return false;
     task_row after = rota->due_last, before = 0;
     for (uint32_t i = 0; i < SORTED && after && is_sooner(rota, row, after); i++) {
         before = after;
         after = rota->task[after].previous;
     }
-    rota->bound[row].is_due = true;
+    rota->planned_task[row].is_due = true;
     list_insert(rota, row, after, before, &rota->due_first, &rota->due_last);
     return true;
 }
 
-bool bound_remove(struct rota *rota, task_row row)
+bool planned_remove(struct rota *rota, task_row row)
 {
     assert(IS_TASK(rota, row));
-    if (row >= rota->bound_capacity || !rota->bound[row].is_due) return false;
-    rota->bound[row].is_due = false;
+    if (row >= rota->planned_capacity || !rota->planned_task[row].is_due) return false;
+    rota->planned_task[row].is_due = false;
     list_unlink(rota, row, &rota->due_first, &rota->due_last);
     return true;
 }
 
-bool bound_may_wait(const struct rota *rota, task_row row, worker_row at)
+bool planned_may_wait(const struct rota *rota, task_row row, worker_row at)
 {
     assert(IS_TASK(rota, row));
     const struct worker *worker = WORKER(rota, at);
@@ -82,18 +84,18 @@ bool bound_may_wait(const struct rota *rota, task_row row, worker_row at)
 // False: memory ran out, and the task is still due.
 static bool hand_out(struct rota *rota, task_row row)
 {
-    assert(rota->bound[row].is_due);
-    worker_row worker = bound_worker(rota, row);
+    assert(rota->planned_task[row].is_due);
+    worker_row worker = planned_worker(rota, row);
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     bool room = worker && place_has_room(WORKER(rota, worker), profile);
-    if (!room && (!worker || !bound_may_wait(rota, row, worker))) {
-        bound_remove(rota, row);
+    if (!room && (!worker || !planned_may_wait(rota, row, worker))) {
+        planned_remove(rota, row);
         ready_push(rota, row);
         plan_news(rota, 1);
         return true;
     }
     if (!place_reserve(rota, row)) return false;
-    bound_remove(rota, row);
+    planned_remove(rota, row);
     attempt_assign(rota, row, worker, room ? 0 : TASK_OVERBOOKED);
     graph_settle(rota);
     return true;
@@ -101,10 +103,10 @@ static bool hand_out(struct rota *rota, task_row row)
 
 // ---- Inputs of waiting tasks ----------------------------------------------------------------
 
-void bound_object_made(struct rota *rota, object_row row)
+void planned_object_made(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
-    if (!rota->bound_capacity || object->flags & (ROTA_OBJECT_STREAM | OBJECT_SPREADING)) return;
+    if (!rota->planned_capacity || object->flags & (ROTA_OBJECT_STREAM | OBJECT_SPREADING)) return;
     object->flags |= OBJECT_SPREADING;
     object->next_spread = rota->spread;
     rota->spread = row;
@@ -115,7 +117,7 @@ static void fetch_ahead(struct rota *rota, object_row at, task_row row)
 {
     assert(IS_ROW(rota->objects, at));
     uint8_t state = rota->task[row].state;
-    worker_row worker = bound_worker(rota, row);
+    worker_row worker = planned_worker(rota, row);
     if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
     replica_row there = replica_find(rota, at, worker);
     if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
@@ -124,7 +126,7 @@ static void fetch_ahead(struct rota *rota, object_row at, task_row row)
     action->fetch.object = OBJECT(rota, at)->id;
     action->fetch.worker.number = WORKER(rota, worker)->id;
     action->fetch.from.number = source ? WORKER(rota, source)->id : 0;
-    action->fetch.order = bound_order(rota, row);
+    action->fetch.order = planned_order(rota, row);
     action->fetch.soon = rota->unmet[row] == 0;
 }
 
@@ -143,7 +145,7 @@ static bool spread_one(struct rota *rota, object_row at)
 
 static bool ask_one(struct rota *rota, task_row row)
 {
-    assert(rota->bound[row].is_asking);
+    assert(rota->planned_task[row].is_asking);
     const struct extra *extra = task_extra(rota, row);
     if (!effect_reserve(rota, extra->input_count)) return false;
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -160,8 +162,8 @@ static bool fetch_inputs(struct rota *rota)
     while (rota->asks_ahead) {
         task_row row = rota->asks_ahead;
         if (!ask_one(rota, row)) return false;
-        rota->asks_ahead = rota->bound[row].next;
-        rota->bound[row].is_asking = false;
+        rota->asks_ahead = rota->planned_task[row].next;
+        rota->planned_task[row].is_asking = false;
     }
     while (rota->spread) {
         object_row at = rota->spread;
@@ -173,7 +175,7 @@ static bool fetch_inputs(struct rota *rota)
 }
 
 // A removed object leaves the lists.
-void bound_object_gone(struct rota *rota, object_row row)
+void planned_object_gone(struct rota *rota, object_row row)
 {
     assert(IS_ROW(rota->objects, row));
     if (!(OBJECT(rota, row)->flags & OBJECT_SPREADING)) return;
@@ -182,7 +184,7 @@ void bound_object_gone(struct rota *rota, object_row row)
     *link = OBJECT(rota, row)->next_spread;
 }
 
-void bound_turn(struct rota *rota)
+void planned_turn(struct rota *rota)
 {
     if (!fetch_inputs(rota)) return;
     while (rota->due_first)
@@ -191,7 +193,7 @@ void bound_turn(struct rota *rota)
 
 // ---- A plan arrives -------------------------------------------------------------------------
 
-static bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
+static bool planned_must_move(const struct rota *rota, task_row row, rota_worker_id to)
 {
     const struct task *task = &rota->task[row];
     if (task->state != ROTA_TASK_ASSIGNED || !task->worker || task->flags & TASK_HAS_LANE)
@@ -214,7 +216,7 @@ static bool is_wanted(const struct rota *rota, object_row at, worker_row worker,
         if (++seen > USERS_SEEN) return true;
         uint8_t state = rota->task[row].state;
         bool waits = state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_OFFERED;
-        if (row != but && waits && bound_worker(rota, row) == worker) return true;
+        if (row != but && waits && planned_worker(rota, row) == worker) return true;
     }
     return false;
 }
@@ -239,30 +241,30 @@ static void call_off(struct rota *rota, task_row row, worker_row worker)
 
 static void ask_for_inputs(struct rota *rota, task_row row)
 {
-    struct bound *bound = &rota->bound[row];
-    if (!task_extra(rota, row)->input_count || bound->is_asking) return;
-    bound->is_asking = true;
-    bound->next = rota->asks_ahead;
+    struct planned *planned = &rota->planned_task[row];
+    if (!task_extra(rota, row)->input_count || planned->is_asking) return;
+    planned->is_asking = true;
+    planned->next = rota->asks_ahead;
     rota->asks_ahead = row;
 }
 
 // Memory is reserved. A task that has not started moves to its newly bound worker.
-void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order)
+void planned_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order)
 {
-    assert(rota->bound);
-    struct bound *bound = &rota->bound[row];
-    bool moves = bound->worker != worker.number;
+    assert(rota->planned_task);
+    struct planned *planned = &rota->planned_task[row];
+    bool moves = planned->worker != worker.number;
     bool offered = rota->task[row].state == ROTA_TASK_OFFERED && lane_is_next(rota, row);
-    worker_row before = bound_worker(rota, row);
+    worker_row before = planned_worker(rota, row);
     if (offered && moves) place_remove(rota, row);
     if (moves) call_off(rota, row, before);
-    bound->worker = worker.number;
-    bound->order = order & BOUND_ORDER_MAX;
+    planned->worker = worker.number;
+    planned->order = order & PLANNED_ORDER_MAX;
     if (!moves) return;
     ask_for_inputs(rota, row);
     if (offered) {
         place_add(rota, row);
-    } else if (bound_must_move(rota, row, worker)) {
+    } else if (planned_must_move(rota, row, worker)) {
         attempt_stop(rota, row);
         attempt_end(rota, row);
         rota->task[row].tries--;  // it had no chance to run

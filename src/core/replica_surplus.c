@@ -17,12 +17,12 @@ static void drop(struct rota *rota, replica_row row)
     replica_remove(rota, row);
 }
 
-void surplus_drop_all(struct rota *rota, object_row row)
+void replica_surplus_drop_all(struct rota *rota, object_row row)
 {
     while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
 }
 
-void surplus_drop_others(struct rota *rota, object_row row, worker_row stays)
+void replica_surplus_drop_others(struct rota *rota, object_row row, worker_row stays)
 {
     replica_row next;
     for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
@@ -57,7 +57,7 @@ static bool may_go(const struct replica *replica)
     return !(replica->flags & REPLICA_PRIMARY) && !replica->users;
 }
 
-void surplus_ask(struct rota *rota, object_row row)
+void replica_surplus_ask(struct rota *rota, object_row row)
 {
     assert(IS_ROW(rota->objects, row));
     replica_row stays = staying(rota, row), at = OBJECT(rota, row)->replicas;
@@ -69,12 +69,12 @@ void surplus_ask(struct rota *rota, object_row row)
     action->show.worker.number = WORKER(rota, REPLICA(rota, stays)->worker)->id;
 }
 
-void surplus_drop(struct rota *rota, object_row row, worker_row worker)
+void replica_surplus_drop(struct rota *rota, object_row row, worker_row worker)
 {
     assert(IS_ROW(rota->objects, row));
     replica_row stays = staying(rota, row), next;
     if (!stays || REPLICA(rota, stays)->worker != worker) {
-        surplus_ask(rota, row);
+        replica_surplus_ask(rota, row);
         return;
     }
     for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {

@@ -1,11 +1,12 @@
 // replica_surplus.h - drops copies that are not needed.
 #pragma once
 
-void surplus_drop_all(struct rota *rota, object_row row);
-void surplus_drop_others(struct rota *rota, object_row row, worker_row stays);
+void replica_surplus_drop_all(struct rota *rota, object_row row);
+void replica_surplus_drop_others(struct rota *rota, object_row row, worker_row stays);
 // asks the worker that keeps it to verify its copy
-void surplus_ask(struct rota *rota, object_row row);
-void surplus_drop(struct rota *rota, object_row row, worker_row worker);  // that worker confirmed
+void replica_surplus_ask(struct rota *rota, object_row row);
+// That worker confirmed.
+void replica_surplus_drop(struct rota *rota, object_row row, worker_row worker);
 
 // ---- object.c
 

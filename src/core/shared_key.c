@@ -12,12 +12,12 @@ static struct object *key_of(const struct rota *rota, task_row row)
     return OBJECT(rota, task_extra(rota, row)->key);
 }
 
-task_row share_leader(const struct rota *rota, task_row row)
+task_row shared_key_leader(const struct rota *rota, task_row row)
 {
     return task_extra(rota, row)->key ? key_of(rota, row)->runner : 0;
 }
 
-bool share_leads(const struct rota *rota, task_row row)
+bool shared_key_leads(const struct rota *rota, task_row row)
 {
     return rota->task[row].state != ROTA_TASK_SHARED && task_extra(rota, row)->leader;
 }
@@ -32,12 +32,12 @@ static task_row heir_of(const struct rota *rota, task_row row)
     return at;
 }
 
-bool share_has_heir(const struct rota *rota, task_row row)
+bool shared_key_has_heir(const struct rota *rota, task_row row)
 {
-    return share_leads(rota, row) && heir_of(rota, row);
+    return shared_key_leads(rota, row) && heir_of(rota, row);
 }
 
-bool share_attach(struct rota *rota, task_row row)
+bool shared_key_attach(struct rota *rota, task_row row)
 {
     assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
@@ -73,7 +73,7 @@ static task_row *list_of(struct rota *rota, task_row row)
     return leader ? &task_extra(rota, leader)->leader : &rota->orphans;
 }
 
-void share_detach(struct rota *rota, task_row row)
+void shared_key_detach(struct rota *rota, task_row row)
 {
     assert(rota->task[row].state == ROTA_TASK_SHARED);
     struct task *task = &rota->task[row];
@@ -102,7 +102,7 @@ static bool leads(const struct rota *rota, task_row row)
     return rota->task[row].extra && extra->key && OBJECT(rota, extra->key)->runner == row;
 }
 
-void share_alias(struct rota *rota, task_row from, task_row to, worker_row worker, bool later)
+void shared_key_alias(struct rota *rota, task_row from, task_row to, worker_row worker, bool later)
 {
     assert(from != to);
     const struct extra *one = task_extra(rota, from), *other = task_extra(rota, to);
@@ -119,7 +119,7 @@ void share_alias(struct rota *rota, task_row from, task_row to, worker_row worke
     }
 }
 
-bool share_hand_over(struct rota *rota, task_row row)
+bool shared_key_hand_over(struct rota *rota, task_row row)
 {
     assert(task_extra(rota, row)->key);
     struct task *task = &rota->task[row];
@@ -128,19 +128,19 @@ bool share_hand_over(struct rota *rota, task_row row)
     bool out = (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING)
                && task->worker && !(task->flags & TASK_STOPPING);
     if (!next || !out) {
-        share_release(rota, row);
+        shared_key_release(rota, row);
         return false;
     }
-    share_detach(rota, next);
+    shared_key_detach(rota, next);
     task_row rest = task_extra(rota, row)->leader;
     task_extra(rota, row)->leader = 0;
     lead(rota, next, rest);
-    share_alias(rota, row, next, task->worker, true);
+    shared_key_alias(rota, row, next, task->worker, true);
     attempt_transfer(rota, row, next);
     return true;
 }
 
-void share_release(struct rota *rota, task_row row)
+void shared_key_release(struct rota *rota, task_row row)
 {
     assert(IS_TASK(rota, row));
     if (!leads(rota, row)) return;
@@ -158,11 +158,11 @@ void share_release(struct rota *rota, task_row row)
 }
 
 // Followers that lost their leader are offered again.
-void share_settle(struct rota *rota)
+void shared_key_settle(struct rota *rota)
 {
     while (rota->orphans) {
         task_row row = rota->orphans;
-        share_detach(rota, row);
+        shared_key_detach(rota, row);
         task_move(rota, row, CAUSE_OFFERED);
         if (rota->task[row].flags & TASK_HAS_LANE)
             lane_offer_again(rota, row);
@@ -172,7 +172,7 @@ void share_settle(struct rota *rota)
     assert(!rota->orphans);
 }
 
-uint32_t share_outputs(const struct rota *rota, task_row row)
+uint32_t shared_key_outputs(const struct rota *rota, task_row row)
 {
     uint32_t count = task_extra(rota, row)->output_count;
     if (!task_extra(rota, row)->key) return count;
@@ -181,7 +181,7 @@ uint32_t share_outputs(const struct rota *rota, task_row row)
     return count;
 }
 
-void share_end(struct rota *rota, task_row row)
+void shared_key_end(struct rota *rota, task_row row)
 {
     assert(task_extra(rota, row)->key);
     if (key_of(rota, row)->runner == row) key_of(rota, row)->runner = 0;

@@ -40,7 +40,7 @@ static bool is_expected(const struct rota *rota, const struct object *object)
 static void leave_to_next(struct rota *rota, object_row row, worker_row worker)
 {
     assert(is_stream(OBJECT(rota, row)));
-    surplus_drop_others(rota, row, worker);
+    replica_surplus_drop_others(rota, row, worker);
     replica_row replica = replica_find(rota, row, worker);
     REPLICA(rota, replica)->flags &= ~(uint32_t)REPLICA_KEPT;
     replica_mark(rota, replica);
@@ -58,7 +58,7 @@ static void break_off(struct rota *rota, object_row row)
     if (soon) {
         leave_to_next(rota, row, producer->worker);
     } else {
-        surplus_drop_all(rota, row);
+        replica_surplus_drop_all(rota, row);
         OBJECT(rota, row)->flags |= OBJECT_REMOVED;
     }
     object_mark(rota, row);
@@ -154,7 +154,7 @@ static void drop_left(struct rota *rota, object_row row)
     const struct object *object = OBJECT(rota, row);
     uint32_t left = object->flags & (OBJECT_REMOVED | OBJECT_SERVED);
     if (!is_stream(object) || !(left || object->replicas)) return;
-    surplus_drop_all(rota, row);
+    replica_surplus_drop_all(rota, row);
     OBJECT(rota, row)->flags &= ~left;
     object_mark(rota, row);
 }

@@ -280,7 +280,7 @@ struct rota_why rota_why(const struct rota *rota, rota_task_id id)
     task_row row = task_find(rota, id);
     struct rota_why why = why_held_up(rota, row);
     bool waits = row && rota->task[row].state < ROTA_TASK_SHARED;
-    worker_row bound = waits ? bound_worker(rota, row) : 0;
+    worker_row bound = waits ? planned_worker(rota, row) : 0;
     if (bound) why.planned.number = WORKER(rota, bound)->id;
     return why;
 }

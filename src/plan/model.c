@@ -24,7 +24,7 @@ struct model *model_open(const struct plan_graph *graph, const struct plan_clust
     model->busy = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->busy);
     model->cut = plan_take(graph->task_count, sizeof *model->cut);
     model->cut_told = plan_take(graph->task_count, sizeof *model->cut_told);
-    streams_open(model);
+    model_streams_open(model);
     room_open(model);
     model_reset(model);
     return model;
@@ -41,7 +41,7 @@ void model_close(struct model *model)
     free(model->ports), free(model->busy), free(model->dirty), free(model->ended);
     free(model->openings), free(model->broken);
     free(model->cut), free(model->cut_told);
-    streams_close(model);
+    model_streams_close(model);
     room_close(model);
     free(model->arrived), free(model->passed), free(model->started), free(model);
 }
@@ -74,7 +74,7 @@ void model_reset(struct model *model)
     model->active_count = model->dirty_count = model->ended_count = model->arrived_count = 0;
     model->is_changed = false;
     model->cut_count = 0;
-    streams_reset(model);
+    model_streams_reset(model);
     room_reset(model);
 }
 
@@ -352,7 +352,7 @@ static void start_tasks(struct model *model, struct model_worker *worker)
         model->tasks[task].began = model->now;
         model->started[model->started_count++] = task;
         if (model->graph->group && model->graph->group[task])
-            streams_started(model, task);
+            model_streams_started(model, task);
         else
             model_end_at(model, task, model->now + model_seconds(model, task));
     }
@@ -397,7 +397,7 @@ static void end_tasks(struct model *model)
         model->tasks[task].state = model->tasks[task].fails ? TASK_AWAY : TASK_OVER;
         model->ended[model->ended_count++] = task;
         if (model->tasks[task].fails) {
-            streams_left(model, task);
+            model_streams_left(model, task);
             continue;
         }
         const struct plan_task *row = &model->graph->tasks[task];
@@ -418,7 +418,7 @@ static void end_downloads(struct model *model)
         model->sums.transfers++;
         model->sums.mib += model->graph->mib[copy->object];
         if (plan_is_stream(model->graph, copy->object)) {
-            streams_flowed(model, (uint32_t)(copy - model->copies));
+            model_streams_flowed(model, (uint32_t)(copy - model->copies));
             continue;
         }
         model_grow(&model->arrived, &model->arrived_capacity, model->arrived_count,

@@ -28,7 +28,7 @@ void model_kill(struct model *model, uint32_t task)
     if (at->state == TASK_RUNS) {
         model_free(model, task);
         at->state = TASK_AWAY;
-        streams_left(model, task);
+        model_streams_left(model, task);
     } else if (at->state != TASK_OVER) {
         model_retract(model, task);
     }

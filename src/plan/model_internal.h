@@ -141,12 +141,12 @@ void room_refuse(struct model *model, uint32_t copy);          // a download tha
 void room_crash(struct model *model, uint32_t worker);
 // A stream is not fetched: its reader can start when it is being written.
 bool model_flows(const struct model *model, uint32_t object);
-void streams_open(struct model *model);
-void streams_close(struct model *model);
-void streams_reset(struct model *model);
-void streams_started(struct model *model, uint32_t task);
-void streams_flowed(struct model *model, uint32_t copy);
-void streams_left(struct model *model, uint32_t task);  // before it was done
+void model_streams_open(struct model *model);
+void model_streams_close(struct model *model);
+void model_streams_reset(struct model *model);
+void model_streams_started(struct model *model, uint32_t task);
+void model_streams_flowed(struct model *model, uint32_t copy);
+void model_streams_left(struct model *model, uint32_t task);  // before it was done
 static inline void model_grow(void *items, uint32_t *capacity, uint32_t count, size_t size)
 {
     if (!memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size)) abort();

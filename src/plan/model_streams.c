@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-void streams_open(struct model *model)
+void model_streams_open(struct model *model)
 {
     const struct plan_graph *graph = model->graph;
     if (!graph->streams) return;
@@ -17,12 +17,12 @@ void streams_open(struct model *model)
     model->dropped = plan_take(graph->object_count, sizeof *model->dropped);
 }
 
-void streams_close(struct model *model)
+void model_streams_close(struct model *model)
 {
     free(model->groups), free(model->dropped);
 }
 
-void streams_reset(struct model *model)
+void model_streams_reset(struct model *model)
 {
     const struct plan_graph *graph = model->graph;
     if (!graph->streams) return;
@@ -189,14 +189,14 @@ static void tell_readers(struct model *model, uint32_t task)
     }
 }
 
-void streams_started(struct model *model, uint32_t task)
+void model_streams_started(struct model *model, uint32_t task)
 {
     uint32_t group = model->graph->group[task];
     tell_readers(model, task);
     if (is_complete(model, group)) begin(model, group);
 }
 
-void streams_flowed(struct model *model, uint32_t copy)
+void model_streams_flowed(struct model *model, uint32_t copy)
 {
     assert(copy < model->copy_count);
     uint32_t object = model->copies[copy].object;
@@ -253,7 +253,7 @@ static void stand_still(struct model *model, uint32_t group)
     }
 }
 
-void streams_left(struct model *model, uint32_t task)
+void model_streams_left(struct model *model, uint32_t task)
 {
     const struct plan_graph *graph = model->graph;
     uint32_t group = graph->group ? graph->group[task] : 0, running = 0;
@@ -294,7 +294,7 @@ void model_cut(struct model *model, uint32_t object, uint32_t worker)
     model->dropped[object] = true;
     if (!is_read(model, writer)) {
         cut_off(model, writer, MODEL_CUT_WRITER);
-        streams_left(model, writer);
+        model_streams_left(model, writer);
     } else if ((!at->begun || at->stands) && is_complete(model, group)) {
         if (at->begun) go_on(model, group);
         else begin(model, group);

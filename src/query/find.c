@@ -8,7 +8,7 @@
 
 // ---- Tasks ----------------------------------------------------------------------------------
 
-bool ask_id_read(const char *word, rota_task_id *id)
+bool query_id_read(const char *word, rota_task_id *id)
 {
     uint64_t job, task;
     bool fine = text_read_number(&word, &job) && text_read_char(&word, '.')
@@ -18,45 +18,46 @@ bool ask_id_read(const char *word, rota_task_id *id)
     return true;
 }
 
-uint32_t ask_find(const struct ask *ask, const char *word)
+uint32_t query_find(const struct query *query, const char *word)
 {
     rota_task_id id;
-    for (uint32_t i = 0; i < ask->task_count; i++)
-        if (strcmp(ask->tasks[i].name, word) == 0) return i;
-    bool ours = ask_id_read(word, &id) && id.job == ask->job.number && id.task <= ask->task_count;
-    return ours ? id.task - 1 : ASK_NONE;
+    for (uint32_t i = 0; i < query->task_count; i++)
+        if (strcmp(query->tasks[i].name, word) == 0) return i;
+    bool ours
+        = query_id_read(word, &id) && id.job == query->job.number && id.task <= query->task_count;
+    return ours ? id.task - 1 : QUERY_NOT_FOUND;
 }
 
 // ---- The nearest name -----------------------------------------------------------------------
 
-const char *ask_nearest(const struct ask *ask, const char *word)
+const char *query_nearest(const struct query *query, const char *word)
 {
     struct word_meant meant = {0};
-    for (uint32_t i = 0; i < ask->task_count; i++) word_try(&meant, word, ask->tasks[i].name);
+    for (uint32_t i = 0; i < query->task_count; i++) word_try(&meant, word, query->tasks[i].name);
     return meant.word;
 }
 
 // ---- Lanes and objects ----------------------------------------------------------------------
 
-const char *ask_name(const struct ask *ask, enum catalog_kind kind, uint32_t number)
+const char *query_name(const struct query *query, enum catalog_kind kind, uint32_t number)
 {
-    for (uint32_t i = 0; i < ask->catalog.name_count; i++) {
-        const struct catalog_name *name = &ask->catalog.names[i];
+    for (uint32_t i = 0; i < query->catalog.name_count; i++) {
+        const struct catalog_name *name = &query->catalog.names[i];
         if (name->kind == kind && name->number == number) return name->name;
     }
     return NULL;
 }
 
-const char *ask_lane_name(const struct ask *ask, uint32_t lane)
+const char *query_lane_name(const struct query *query, uint32_t lane)
 {
-    const char *name = ask_name(ask, CATALOG_LANE, lane);
-    size_t length = strlen(ask->path);
+    const char *name = query_name(query, CATALOG_LANE, lane);
+    size_t length = strlen(query->path);
     if (!name) return "?";
-    bool of_file = length && strncmp(name, ask->path, length) == 0 && name[length] == ':';
+    bool of_file = length && strncmp(name, query->path, length) == 0 && name[length] == ':';
     return of_file ? name + length + 1 : name;
 }
 
-const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length)
+const char *query_detail(const char *details, const char *word, uint32_t nth, size_t *length)
 {
     size_t size = strlen(word);
     while (*details) {
@@ -81,7 +82,7 @@ static bool output_at(const char *text, uint32_t nth, struct rota_output *output
 }
 
 // The nth output in the details, of any kind.
-static void object_name(const char *details, uint32_t nth, struct ask_object *object)
+static void object_name(const char *details, uint32_t nth, struct query_object *object)
 {
     static const struct {
         const char *word, *kind;
@@ -98,12 +99,13 @@ static void object_name(const char *details, uint32_t nth, struct ask_object *ob
     }
 }
 
-bool ask_object(const struct ask *ask, uint32_t task, uint32_t nth, struct ask_object *object)
+bool query_object(const struct query *query, uint32_t task, uint32_t nth,
+                  struct query_object *object)
 {
     struct rota_output output = {0};
-    if (!output_at(ask->tasks[task].outputs, nth, &output)) return false;
-    *object = (struct ask_object){.id = output.object, .task = task, .kind = "file", .name = ""};
+    if (!output_at(query->tasks[task].outputs, nth, &output)) return false;
+    *object = (struct query_object){.id = output.object, .task = task, .kind = "file", .name = ""};
     object->keep = output.flags & ROTA_OBJECT_KEEP;
-    object_name(ask->tasks[task].details, nth, object);
+    object_name(query->tasks[task].details, nth, object);
     return true;
 }

@@ -5,7 +5,7 @@
 
 // ---- Lines of the chart ---------------------------------------------------------------------
 
-static rota_time ended_of(const struct ask_attempt *attempt, rota_time now)
+static rota_time ended_of(const struct query_attempt *attempt, rota_time now)
 {
     rota_time ended = attempt->ended ? attempt->ended : now;
     return ended > attempt->began ? ended : attempt->began;
@@ -13,8 +13,8 @@ static rota_time ended_of(const struct ask_attempt *attempt, rota_time now)
 
 static int began_compare(const void *one, const void *other)
 {
-    const struct ask_attempt *left = *(struct ask_attempt *const *)one;
-    const struct ask_attempt *right = *(struct ask_attempt *const *)other;
+    const struct query_attempt *left = *(struct query_attempt *const *)one;
+    const struct query_attempt *right = *(struct query_attempt *const *)other;
     if (left->began != right->began) return left->began < right->began ? -1 : 1;
     return left < right ? -1 : left > right;
 }
@@ -28,26 +28,26 @@ struct slot {
 };
 
 // An attempt that ended before the last one of a line cannot follow it there.
-static bool is_free(const struct slot *slot, const struct ask_attempt *attempt, rota_time now)
+static bool is_free(const struct slot *slot, const struct query_attempt *attempt, rota_time now)
 {
     rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
     return slot->ended - (slack < OVERLAP ? slack : OVERLAP) <= attempt->began
            && slot->ended <= ended_of(attempt, now);
 }
 
-static void slot_take(struct slot *slot, struct ask_attempt *attempt, rota_time now)
+static void slot_take(struct slot *slot, struct query_attempt *attempt, rota_time now)
 {
     attempt->drawn = attempt->began > slot->ended ? attempt->began : slot->ended;
     *slot = (struct slot){attempt->drawn, ended_of(attempt, now)};
 }
 
-uint32_t ask_slots(struct ask *ask, rota_time now)
+uint32_t query_slots(struct query *query, rota_time now)
 {
-    struct ask_attempt **order = ask_allocate(ask, ask->attempt_count * sizeof(void *));
-    struct slot *slots = ask_allocate(ask, ask->attempt_count * sizeof *slots);
+    struct query_attempt **order = query_allocate(query, query->attempt_count * sizeof(void *));
+    struct slot *slots = query_allocate(query, query->attempt_count * sizeof *slots);
     uint32_t slot_count = 0, count = 0;
-    for (uint32_t i = 0; i < ask->attempt_count; i++)
-        if (ask->attempts[i].ran) order[count++] = &ask->attempts[i];
+    for (uint32_t i = 0; i < query->attempt_count; i++)
+        if (query->attempts[i].ran) order[count++] = &query->attempts[i];
     if (count) qsort(order, count, sizeof *order, began_compare);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = 0;
@@ -61,12 +61,13 @@ uint32_t ask_slots(struct ask *ask, rota_time now)
 
 // ---- The critical path ----------------------------------------------------------------------
 
-rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
+rota_time query_duration(const struct query *query, uint32_t at, rota_time now)
 {
-    const struct ask_task *task = &ask->tasks[at];
+    const struct query_task *task = &query->tasks[at];
     rota_time sum = 0;
     for (uint32_t i = task->first; i < task->first + task->count; i++)
-        if (ask->attempts[i].ran) sum += ended_of(&ask->attempts[i], now) - ask->attempts[i].began;
+        if (query->attempts[i].ran)
+            sum += ended_of(&query->attempts[i], now) - query->attempts[i].began;
     return sum;
 }
 
@@ -74,20 +75,20 @@ rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
 // each such edge of a task.
 typedef void edge_fn(void *context, uint32_t before, uint32_t after);
 
-static void edges_visit(const struct ask *ask, edge_fn *visit, void *context)
+static void edges_visit(const struct query *query, edge_fn *visit, void *context)
 {
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        const struct ask_task *task = &ask->tasks[i];
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        const struct query_task *task = &query->tasks[i];
         for (uint32_t k = 0; k < task->need_count; k++) visit(context, task->needs[k], i);
-        if (!task->bundle || task->bundle > ask->task_count) continue;
+        if (!task->bundle || task->bundle > query->task_count) continue;
         visit(context, i, task->bundle - 1);
-        const struct ask_task *bundle = &ask->tasks[task->bundle - 1];
+        const struct query_task *bundle = &query->tasks[task->bundle - 1];
         for (uint32_t k = 0; k < bundle->need_count; k++) visit(context, bundle->needs[k], i);
     }
 }
 
 struct chain {
-    const struct ask *ask;
+    const struct query *query;
     uint32_t *first, *after;  // edges by their first task
     uint32_t *lacks;          // incoming edges not yet visited
     uint32_t *queue, count;
@@ -111,20 +112,20 @@ static void edge_put(void *context, uint32_t before, uint32_t after)
 static void *array(size_t count, size_t size)
 {
     void *items = calloc(count + 1, size);
-    if (!items) ask_no_memory();
+    if (!items) query_no_memory();
     return items;
 }
 
-static void chain_open(struct chain *chain, const struct ask *ask)
+static void chain_open(struct chain *chain, const struct query *query)
 {
-    uint32_t count = ask->task_count;
-    *chain = (struct chain){.ask = ask};
+    uint32_t count = query->task_count;
+    *chain = (struct chain){.query = query};
     chain->first = array(count + 1, sizeof *chain->first);
     chain->lacks = array(count, sizeof *chain->lacks);
-    edges_visit(ask, edge_count, chain);
+    edges_visit(query, edge_count, chain);
     for (uint32_t i = 0; i < count; i++) chain->first[i + 1] += chain->first[i];
     chain->after = array(chain->first[count], sizeof *chain->after);
-    edges_visit(ask, edge_put, chain);
+    edges_visit(query, edge_put, chain);
     for (uint32_t i = count; i > 0; i--) chain->first[i] = chain->first[i - 1];
     chain->first[0] = 0;
     chain->queue = array(count, sizeof *chain->queue);
@@ -145,7 +146,7 @@ static void chain_walk(struct chain *chain, rota_time now)
 {
     for (uint32_t i = 0; i < chain->count; i++) {
         uint32_t at = chain->queue[i];
-        chain->length[at] += ask_duration(chain->ask, at, now);
+        chain->length[at] += query_duration(chain->query, at, now);
         for (uint32_t k = chain->first[at]; k < chain->first[at + 1]; k++) {
             uint32_t next = chain->after[k];
             if (chain->length[at] > chain->length[next]) {
@@ -157,12 +158,12 @@ static void chain_walk(struct chain *chain, rota_time now)
     }
 }
 
-uint32_t ask_critical(const struct ask *ask, rota_time now, uint32_t *path, rota_time *length)
+uint32_t query_critical(const struct query *query, rota_time now, uint32_t *path, rota_time *length)
 {
     struct chain chain;
     uint32_t last = 0, count = 0;
     *length = 0;
-    chain_open(&chain, ask);
+    chain_open(&chain, query);
     chain_walk(&chain, now);
     for (uint32_t i = 0; i < chain.count; i++) {
         uint32_t at = chain.queue[i];
@@ -171,7 +172,7 @@ uint32_t ask_critical(const struct ask *ask, rota_time now, uint32_t *path, rota
         last = at + 1;
     }
     for (; last; last = chain.before[last - 1])
-        if (ask_duration(ask, last - 1, now)) path[count++] = last - 1;
+        if (query_duration(query, last - 1, now)) path[count++] = last - 1;
     for (uint32_t i = 0; i < count / 2; i++) {
         uint32_t other = path[i];
         path[i] = path[count - 1 - i];

@@ -9,79 +9,80 @@
 
 enum { BLOCK = 1 << 16, EXIT_BROKEN = 70 };
 
-struct ask_block {
-    struct ask_block *next;
+struct query_block {
+    struct query_block *next;
     size_t used, size;
     max_align_t bytes[];
 };
 
 // ---- Memory ---------------------------------------------------------------------------------
 
-void ask_no_memory(void)
+void query_no_memory(void)
 {
     fputs("rota: out of memory\n", stderr);
     exit(EXIT_BROKEN);
 }
 
-void *ask_allocate(struct ask *ask, size_t size)
+void *query_allocate(struct query *query, size_t size)
 {
-    struct ask_block *block = ask->blocks;
+    struct query_block *block = query->blocks;
     size = (size + 15) & ~(size_t)15;
     if (!block || block->size - block->used < size) {
         size_t room = size > BLOCK ? size : BLOCK;
         block = calloc(1, sizeof *block + room);
-        if (!block) ask_no_memory();
-        block->next = ask->blocks;
+        if (!block) query_no_memory();
+        block->next = query->blocks;
         block->size = room;
-        ask->blocks = block;
+        query->blocks = block;
     }
     void *at = (char *)block->bytes + block->used;
     block->used += size;
     return at;
 }
 
-static const char *text_keep(struct ask *ask, const char *text)
+static const char *text_keep(struct query *query, const char *text)
 {
     if (!text || !*text) return "";
     size_t size = strlen(text) + 1;
-    return memcpy(ask_allocate(ask, size), text, size);
+    return memcpy(query_allocate(query, size), text, size);
 }
 
 // ---- Tasks ----------------------------------------------------------------------------------
 
-static const char *name_keep(struct ask *ask, const struct look_task *from)
+static const char *name_keep(struct query *query, const struct snapshot_task *from)
 {
     char id[32];
     snprintf(id, sizeof id, "%u.%u", from->id.job, from->id.task);
-    return text_keep(ask, from->name && *from->name ? from->name : id);
+    return text_keep(query, from->name && *from->name ? from->name : id);
 }
 
 // Tasks are numbered without gaps, so the index is the number minus one.
-static bool task_take(void *context, const struct look_task *from)
+static bool task_take(void *context, const struct snapshot_task *from)
 {
-    struct ask *ask = context;
-    if (from->id.task != ask->task_count + 1) return true;
-    if (!ARRAY_MORE(&memory_heap, ask->tasks, ask->task_count, ask->task_capacity)) return false;
-    struct ask_task *task = &ask->tasks[ask->task_count++];
-    *task = (struct ask_task){
+    struct query *query = context;
+    if (from->id.task != query->task_count + 1) return true;
+    if (!ARRAY_MORE(&memory_heap, query->tasks, query->task_count, query->task_capacity))
+        return false;
+    struct query_task *task = &query->tasks[query->task_count++];
+    *task = (struct query_task){
         .id = from->id,
-        .name = name_keep(ask, from),
-        .command = text_keep(ask, from->command),
-        .details = text_keep(ask, from->details),
-        .condition = text_keep(ask, from->condition),
-        .status = text_keep(ask, from->status),
-        .access = text_keep(ask, from->access),
-        .outcome = text_keep(ask, from->outcome),
-        .inputs = text_keep(ask, from->inputs),
-        .outputs = text_keep(ask, from->outputs),
-        .edges = text_keep(ask, from->needs),
+        .name = name_keep(query, from),
+        .command = text_keep(query, from->command),
+        .details = text_keep(query, from->details),
+        .condition = text_keep(query, from->condition),
+        .status = text_keep(query, from->status),
+        .access = text_keep(query, from->access),
+        .outcome = text_keep(query, from->outcome),
+        .inputs = text_keep(query, from->inputs),
+        .outputs = text_keep(query, from->outputs),
+        .edges = text_keep(query, from->needs),
         .bundle = from->parent,
         .machine = from->machine,
         .lane = from->lane,
         .group = from->group,
         .cores = from->cores,
         .memory_mib = from->memory_mib,
-        .retries = from->retries - (from->retries < ask->losses ? from->retries : ask->losses),
+        .retries = from->retries - (from->retries < query->losses ? from->retries : query->losses),
         .attempt = from->attempt,
         .tries = from->tries,
         .priority = from->priority,
@@ -99,43 +100,44 @@ struct needs {
     uint32_t *items, count, capacity;
 };
 
-static void need_add(struct ask *ask, struct needs *needs, uint64_t number)
+static void need_add(struct query *query, struct needs *needs, uint64_t number)
 {
-    if (!number || number > ask->task_count) return;
-    if (!ARRAY_MORE_RAW(&memory_heap, needs->items, needs->count, needs->capacity)) ask_no_memory();
+    if (!number || number > query->task_count) return;
+    if (!ARRAY_MORE_RAW(&memory_heap, needs->items, needs->count, needs->capacity))
+        query_no_memory();
     needs->items[needs->count++] = (uint32_t)number - 1;
 }
 
-static void edges_add(struct ask *ask, struct needs *needs, const char *text)
+static void edges_add(struct query *query, struct needs *needs, const char *text)
 {
     uint64_t number;
     while (*text) {
         if (!text_read_number(&text, &number)) break;
-        need_add(ask, needs, number);
+        need_add(query, needs, number);
         text_read_char(&text, ' ');
     }
 }
 
 // "su(3)&fa(7.4)": task numbers are in parentheses.
-static void condition_add(struct ask *ask, struct needs *needs, const char *text)
+static void condition_add(struct query *query, struct needs *needs, const char *text)
 {
     while ((text = strchr(text, '('))) {
         uint64_t number, task;
         text++;
         if (!text_read_number(&text, &number)) continue;
         if (!text_read_char(&text, '.'))
-            need_add(ask, needs, number);
-        else if (text_read_number(&text, &task) && number == ask->job.number)
-            need_add(ask, needs, task);
+            need_add(query, needs, number);
+        else if (text_read_number(&text, &task) && number == query->job.number)
+            need_add(query, needs, task);
     }
 }
 
-static void inputs_add(struct ask *ask, struct needs *needs, const char *text)
+static void inputs_add(struct query *query, struct needs *needs, const char *text)
 {
     struct rota_input input;
     while (*text && input_read(&text, &input)) {
         uint64_t job = input.object.high >> 32;
-        if (job == ask->job.number) need_add(ask, needs, (uint32_t)input.object.high);
+        if (job == query->job.number) need_add(query, needs, (uint32_t)input.object.high);
         text_read_char(&text, ' ');
     }
 }
@@ -174,18 +176,18 @@ static void needs_clean(struct needs *needs)
     needs->count = kept;
 }
 
-static void needs_make(struct ask *ask)
+static void needs_make(struct query *query)
 {
     struct needs needs = {0};
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        struct ask_task *task = &ask->tasks[i];
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        struct query_task *task = &query->tasks[i];
         needs.count = 0;
-        edges_add(ask, &needs, task->edges);
-        condition_add(ask, &needs, task->condition);
-        task->when = ask_condition(ask, task->condition);
-        inputs_add(ask, &needs, task->inputs);
+        edges_add(query, &needs, task->edges);
+        condition_add(query, &needs, task->condition);
+        task->when = query_condition(query, task->condition);
+        inputs_add(query, &needs, task->inputs);
         needs_clean(&needs);
-        uint32_t *kept = ask_allocate(ask, needs.count * sizeof *kept);
+        uint32_t *kept = query_allocate(query, needs.count * sizeof *kept);
         if (needs.count) memcpy(kept, needs.items, needs.count * sizeof *kept);
         task->needs = kept;
         task->need_count = needs.count;
@@ -195,27 +197,27 @@ static void needs_make(struct ask *ask)
 
 // ---- Attempts -------------------------------------------------------------------------------
 
-static struct ask_attempt *attempt_add(struct ask *ask)
+static struct query_attempt *attempt_add(struct query *query)
 {
-    if (!ARRAY_MORE(&memory_heap, ask->attempts, ask->attempt_count, ask->attempt_capacity))
+    if (!ARRAY_MORE(&memory_heap, query->attempts, query->attempt_count, query->attempt_capacity))
         return NULL;
-    return &ask->attempts[ask->attempt_count++];
+    return &query->attempts[query->attempt_count++];
 }
 
-static bool attempt_take(void *context, const struct look_attempt *from)
+static bool attempt_take(void *context, const struct snapshot_attempt *from)
 {
-    struct ask *ask = context;
-    if (!from->it.task.task || from->it.task.task > ask->task_count) return true;
-    struct ask_attempt *attempt = attempt_add(ask);
+    struct query *query = context;
+    if (!from->it.task.task || from->it.task.task > query->task_count) return true;
+    struct query_attempt *attempt = attempt_add(query);
     if (!attempt) return false;
-    *attempt = (struct ask_attempt){
+    *attempt = (struct query_attempt){
         .task = from->it.task.task - 1,
         .attempt = from->it.attempt,
         .worker = from->worker,
         .flags = from->it.flags,
-        .status = text_keep(ask, from->status),
-        .end = text_keep(ask, from->it.end),
-        .reason = text_keep(ask, from->it.reason),
+        .status = text_keep(query, from->status),
+        .end = text_keep(query, from->it.end),
+        .reason = text_keep(query, from->it.reason),
         .code = from->it.status,
         .began = from->it.began,
         .ended = from->it.ended,
@@ -223,122 +225,122 @@ static bool attempt_take(void *context, const struct look_attempt *from)
         .system = from->it.system,
         .memory_bytes = from->it.memory_bytes,
         .log_bytes = from->it.log_bytes,
-        .is_carried = from->worker == ASK_WORKER_CARRIED,
+        .is_carried = from->worker == QUERY_WORKER_CARRIED,
         .ran = *from->it.end != 0,
     };
     return true;
 }
 
-static bool is_out(const struct ask_task *task)
+static bool is_out(const struct query_task *task)
 {
     return !task->is_bundle && strcmp(task->status, "RUNNING") == 0;
 }
 
-static void attempts_out(struct ask *ask)
+static void attempts_out(struct query *query)
 {
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        const struct ask_task *task = &ask->tasks[i];
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        const struct query_task *task = &query->tasks[i];
         if (!is_out(task)) continue;
-        struct ask_attempt *attempt = attempt_add(ask);
-        if (!attempt) ask_no_memory();
-        *attempt = (struct ask_attempt){.task = i,
-                                        .attempt = task->attempt,
-                                        .status = "RUNNING",
-                                        .end = "",
-                                        .reason = "",
-                                        .began = task->since,
-                                        .ran = true};
+        struct query_attempt *attempt = attempt_add(query);
+        if (!attempt) query_no_memory();
+        *attempt = (struct query_attempt){.task = i,
+                                          .attempt = task->attempt,
+                                          .status = "RUNNING",
+                                          .end = "",
+                                          .reason = "",
+                                          .began = task->since,
+                                          .ran = true};
     }
 }
 
 static int attempt_compare(const void *one, const void *other)
 {
-    const struct ask_attempt *left = one, *right = other;
+    const struct query_attempt *left = one, *right = other;
     if (left->task != right->task) return left->task < right->task ? -1 : 1;
     return left->attempt < right->attempt ? -1 : left->attempt > right->attempt;
 }
 
-static void attempts_deal(struct ask *ask)
+static void attempts_deal(struct query *query)
 {
-    if (ask->attempt_count)
-        qsort(ask->attempts, ask->attempt_count, sizeof *ask->attempts, attempt_compare);
-    for (uint32_t i = 0; i < ask->attempt_count; i++) {
-        struct ask_task *task = &ask->tasks[ask->attempts[i].task];
+    if (query->attempt_count)
+        qsort(query->attempts, query->attempt_count, sizeof *query->attempts, attempt_compare);
+    for (uint32_t i = 0; i < query->attempt_count; i++) {
+        struct query_task *task = &query->tasks[query->attempts[i].task];
         if (!task->count++) task->first = i;
-        bool is_over = ask->attempts[i].ended != 0;
-        if (is_over && ask->attempts[i].attempt == task->attempt)
-            task->since = ask->attempts[i].ended;
+        bool is_over = query->attempts[i].ended != 0;
+        if (is_over && query->attempts[i].attempt == task->attempt)
+            task->since = query->attempts[i].ended;
     }
 }
 
 // ---- The job --------------------------------------------------------------------------------
 
 // `rota run` stores the path of the job file as the machine name of its tasks.
-static const char *path_find(struct ask *ask)
+static const char *path_find(struct query *query)
 {
     uint32_t machine = 0;
-    for (uint32_t i = 0; i < ask->task_count && !machine; i++) machine = ask->tasks[i].machine;
-    for (uint32_t i = 0; i < ask->catalog.name_count && machine; i++) {
-        const struct catalog_name *name = &ask->catalog.names[i];
+    for (uint32_t i = 0; i < query->task_count && !machine; i++) machine = query->tasks[i].machine;
+    for (uint32_t i = 0; i < query->catalog.name_count && machine; i++) {
+        const struct catalog_name *name = &query->catalog.names[i];
         const char *end = strrchr(name->name, ':');
         if (name->kind != CATALOG_MACHINE || name->number != machine || !end) continue;
-        char *path = ask_allocate(ask, (size_t)(end - name->name) + 1);
+        char *path = query_allocate(query, (size_t)(end - name->name) + 1);
         return memcpy(path, name->name, (size_t)(end - name->name));
     }
     return "";
 }
 
-bool ask_open(struct ask *ask, struct store *store, rota_job_id job)
+bool query_open(struct query *query, struct store *store, rota_job_id job)
 {
-    *ask = (struct ask){.store = store, .job = job, .path = ""};
-    ask->losses = look_is_of_server(store) ? STORE_LOSSES : 0;
-    ask->is_paused = look_job_is_paused(store, job.number);
-    bool fine = look_tasks(store, job.number, task_take, ask);
-    if (!fine || !ask->task_count) return false;
-    needs_make(ask);
-    fine = look_attempts(store, job.number, attempt_take, ask)
-           && store_catalog(store, &ask->catalog);
+    *query = (struct query){.store = store, .job = job, .path = ""};
+    query->losses = look_is_of_server(store) ? STORE_LOSSES : 0;
+    query->is_paused = snapshot_job_is_paused(store, job.number);
+    bool fine = snapshot_tasks(store, job.number, task_take, query);
+    if (!fine || !query->task_count) return false;
+    needs_make(query);
+    fine = snapshot_attempts(store, job.number, attempt_take, query)
+           && store_catalog(store, &query->catalog);
     if (!fine) return false;
-    attempts_out(ask);
-    attempts_deal(ask);
-    ask->path = path_find(ask);
+    attempts_out(query);
+    attempts_deal(query);
+    query->path = path_find(query);
     return true;
 }
 
-struct rota *ask_core(struct ask *ask, const char **reason)
+struct rota *query_core(struct query *query, const char **reason)
 {
     struct rota_config config = rota_config_default();
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
-    if (ask->rota) return ask->rota;
+    if (query->rota) return query->rota;
     *reason = "out of memory";
     config.tasks_max = config.groups_max = config.objects_max = 1u << 28;
     config.edges_max = config.jobs_max = 1u << 28;
     config.lanes_max = config.workers_max = 1u << 20;
-    if (ask->waits.known) {
-        config.cached_wait = ask->waits.cached;
-        config.inputs_wait = ask->waits.inputs;
+    if (query->waits.known) {
+        config.cached_wait = query->waits.cached;
+        config.inputs_wait = query->waits.inputs;
     }
-    if (rota_open(&config, &ask->rota)) return NULL;
-    ask->rows = event.restore.records = store_rows(ask->store, &event.restore.count);
-    ask->row_count = event.restore.count;
-    bool fine = !store_error(ask->store)->fault
-                && (!event.restore.count || rota_step(ask->rota, &event) == ROTA_OK);
-    if (fine) return ask->rota;
+    if (rota_open(&config, &query->rota)) return NULL;
+    query->rows = event.restore.records = store_rows(query->store, &event.restore.count);
+    query->row_count = event.restore.count;
+    bool fine = !store_error(query->store)->fault
+                && (!event.restore.count || rota_step(query->rota, &event) == ROTA_OK);
+    if (fine) return query->rota;
     *reason = "its rows are inconsistent; run rota verify";
-    rota_close(ask->rota);
-    return ask->rota = NULL;
+    rota_close(query->rota);
+    return query->rota = NULL;
 }
 
-void ask_release(struct ask *ask)
+void query_release(struct query *query)
 {
-    rota_close(ask->rota);
-    catalog_rows_release(&ask->catalog);
-    free(ask->tasks);
-    free(ask->attempts);
-    while (ask->blocks) {
-        struct ask_block *next = ask->blocks->next;
-        free(ask->blocks);
-        ask->blocks = next;
+    rota_close(query->rota);
+    catalog_rows_release(&query->catalog);
+    free(query->tasks);
+    free(query->attempts);
+    while (query->blocks) {
+        struct query_block *next = query->blocks->next;
+        free(query->blocks);
+        query->blocks = next;
     }
-    *ask = (struct ask){0};
+    *query = (struct query){0};
 }

@@ -1,9 +1,9 @@
 // query.h - a job read from its database, for the commands that inspect a run.
 //
-//     struct ask ask;
-//     if (!ask_open(&ask, store, job)) say store_error(store)->text;
+//     struct query query;
+//     if (!query_open(&query, store, job)) say store_error(store)->text;
 //     ...
-//     ask_release(&ask);
+//     query_release(&query);
 //
 // Tasks are identified by their index. Texts are never null, but may be "". These functions read no
 // clock and no file except the database. If memory runs out, the program ends.
@@ -14,7 +14,7 @@
 
 // ---- open.c: tasks and attempts -------------------------------------------------------------
 
-struct ask_task {
+struct query_task {
     rota_task_id id;
     const char *name;        // "7.3" if it has no name
     const char *command, *details, *status, *outcome, *access;
@@ -25,16 +25,16 @@ struct ask_task {
     uint32_t bundle;         // index plus 1; 0: none
     uint32_t machine, lane, group, cores, memory_mib, retries;
     uint32_t attempt, tries; // the last attempt; attempts since the last request
-    uint32_t first, count;   // its attempts, ask->attempts[first ... first + count)
+    uint32_t first, count;   // its attempts, query->attempts[first ... first + count)
     int32_t priority, exit;
     uint64_t asked;          // the turn in which it requested its lane
     rota_time since;         // when it entered this state; 0: unknown
     bool is_bundle;
 };
 
-enum ask_attempt_flag { ASK_CACHED = 1, ASK_TRUNCATED = 2 };
+enum query_attempt_flag { QUERY_CACHED = 1, QUERY_TRUNCATED = 2 };
 
-struct ask_attempt {
+struct query_attempt {
     uint32_t task, attempt, worker, flags;
     const char *status;      // from the history; RUNNING: not finished
     const char *end, *reason;
@@ -42,63 +42,64 @@ struct ask_attempt {
     rota_time began, ended;  // ended 0: not finished
     rota_time user, system;
     uint64_t memory_bytes, log_bytes;
-    uint32_t slot;           // set by ask_slots(): its line,
+    uint32_t slot;           // set by query_slots(): its line,
     rota_time drawn;         // and where its bar begins
     bool is_carried;         // did not run: the result is from an earlier job
     bool ran;                // its times are known: it is running, or its worker reported it
 };
 
-struct ask {
+struct query {
     struct store *store;
     rota_job_id job;
     bool is_paused;                // no further tasks start
     uint32_t losses;               // retries of a stored task that its user did not ask for
-    struct ask_task *tasks;
-    struct ask_attempt *attempts;  // sorted by task and number
+    struct query_task *tasks;
+    struct query_attempt *attempts;  // sorted by task and number
     uint32_t task_count, task_capacity, attempt_count, attempt_capacity;
     struct catalog_rows catalog;   // names of lanes and machines by number
     const char *path;              // of the job file; "": unknown
-    struct ask_waits {             // pull: how long the server lets tasks wait, if known
+    struct query_waits {           // pull: how long the server lets tasks wait, if known
         bool known;
         rota_time cached, inputs;
     } waits;
-    struct rota *rota;             // after ask_core(), and the rows it was built from
+    struct rota *rota;             // after query_core(), and the rows it was built from
     const struct rota_record *rows;
     uint32_t row_count;
-    struct ask_block *blocks;      // owns the texts
+    struct query_block *blocks;    // owns the texts
 };
 
-enum { ASK_WORKER_CARRIED = 0xe0000000u, ASK_NONE = UINT32_MAX };
+enum { QUERY_WORKER_CARRIED = 0xe0000000u, QUERY_NOT_FOUND = UINT32_MAX };
 
 // False: see the error of the store; if it has none, the job does not exist. Release it in any
 // case.
-bool ask_open(struct ask *ask, struct store *store, rota_job_id job);
-void ask_release(struct ask *ask);
-_Noreturn void ask_no_memory(void);
-void *ask_allocate(struct ask *ask, size_t size);  // zeroed; freed with the ask
+bool query_open(struct query *query, struct store *store, rota_job_id job);
+void query_release(struct query *query);
+_Noreturn void query_no_memory(void);
+void *query_allocate(struct query *query, size_t size);  // zeroed; freed with the ask
 
 // Builds a core from all rows of the database, for queries only. Null: see the error of the store;
 // if it has none, see `reason`.
-struct rota *ask_core(struct ask *ask, const char **reason);
+struct rota *query_core(struct query *query, const char **reason);
 
 // ---- condition.c: conditions with names -------------------------------------------------------
 
 // "su(3)" as "su(build)"; freed with the ask.
-const char *ask_condition(struct ask *ask, const char *text);
+const char *query_condition(struct query *query, const char *text);
 
 // ---- find.c: names --------------------------------------------------------------------------
 
-uint32_t ask_find(const struct ask *ask, const char *word);  // by name or "7.3"; or ASK_NONE
-bool ask_id_read(const char *word, rota_task_id *id);        // "7.3"
-const char *ask_nearest(const struct ask *ask, const char *word);  // null: none is similar
+// By name or "7.3"; or QUERY_NOT_FOUND.
+uint32_t query_find(const struct query *query, const char *word);
+bool query_id_read(const char *word, rota_task_id *id);      // "7.3"
+const char *query_nearest(const struct query *query, const char *word);  // null: none is similar
 
 // The name of a number in the catalog; null: it has none.
-const char *ask_name(const struct ask *ask, enum catalog_kind kind, uint32_t number);
-const char *ask_lane_name(const struct ask *ask, uint32_t lane);
+const char *query_name(const struct query *query, enum catalog_kind kind, uint32_t number);
+const char *query_lane_name(const struct query *query, uint32_t lane);
 // The value of the nth line of the details that begins with this word; null: none.
-const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length);
+const char *query_detail(const char *details, const char *word, uint32_t nth, size_t *length);
 
-struct ask_object {
+struct query_object {
     rota_object_id id;
     uint32_t task;
     const char *kind;        // file, directory, stream
@@ -107,24 +108,27 @@ struct ask_object {
     bool keep;
 };
 // The nth output of a task. False: there are fewer.
-bool ask_object(const struct ask *ask, uint32_t task, uint32_t nth, struct ask_object *object);
+bool query_object(const struct query *query, uint32_t task, uint32_t nth,
+                  struct query_object *object);
 
 // ---- layout.c: layout for charts ------------------------------------------------------------
 
 // Assigns lines to the attempts that ran so that no bars overlap. Returns the number of lines.
-uint32_t ask_slots(struct ask *ask, rota_time now);
+uint32_t query_slots(struct query *query, rota_time now);
 
 // The critical path: the chain of tasks that took longest, from first to last. `path` has room for
 // all tasks. Returns the number of tasks on it.
-uint32_t ask_critical(const struct ask *ask, rota_time now, uint32_t *path, rota_time *length);
-rota_time ask_duration(const struct ask *ask, uint32_t task, rota_time now);  // of all attempts
+uint32_t query_critical(const struct query *query, rota_time now, uint32_t *path,
+                        rota_time *length);
+// Of all attempts.
+rota_time query_duration(const struct query *query, uint32_t task, rota_time now);
 
 // ---- text.c: formatting ---------------------------------------------------------------------
 
-enum { ASK_TEXT = 320 };
-const char *ask_end_text(const struct ask_attempt *attempt, char out[ASK_TEXT]);  // "exit 3"
-const char *ask_time_text(rota_time time, char out[ASK_TEXT]);     // "1.25 s", "3 m 12 s"
-const char *ask_bytes_text(uint64_t bytes, char out[ASK_TEXT]);    // "1.2 MiB"
+enum { QUERY_TEXT = 320 };
+const char *query_end_text(const struct query_attempt *attempt, char out[QUERY_TEXT]);  // "exit 3"
+const char *query_time_text(rota_time time, char out[QUERY_TEXT]);  // "1.25 s", "3 m 12 s"
+const char *query_bytes_text(uint64_t bytes, char out[QUERY_TEXT]);  // "1.2 MiB"
 
 // ---- why_text.c: the reason why a task does not run, in English ------------
 

@@ -112,7 +112,7 @@ bool run_is_over(const struct run *run)
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])
 {
     struct store_attempt_end end
-        = {ends_word(task->end), task->status, task->end_flags, task->reason, ""};
+        = {attempt_end_word(task->end), task->status, task->end_flags, task->reason, ""};
     store_attempt_text(&end, out, RUN_END_TEXT);
     return out;
 }

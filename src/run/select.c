@@ -23,7 +23,7 @@ static bool name_want(struct run *run, const char *name, size_t length)
 }
 
 // Selects the dependencies of selected tasks, from the last task in order to the first.
-static void spread(struct run *run)
+static void tee(struct run *run)
 {
     uint32_t other;
     for (uint32_t i = run->file->task_count; i-- > 0;) {
@@ -69,7 +69,7 @@ const char *run_only(struct run *run, const char *names)
         if (!name_want(run, names, length)) return names;
         names += length + (names[length] == ',');
     }
-    do spread(run);
+    do tee(run);
     while (streams_spread(run));
     bundles_join(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)

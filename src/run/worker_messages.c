@@ -129,12 +129,12 @@ static void started_intake(struct run *run, const struct wire_started *started)
     run_phase_set(run, started->task.task - 1, RUN_RUNNING);
 }
 
-static struct ends_repeat repeat_of(const struct jobfile_retries *retries)
+static struct attempt_retry repeat_of(const struct jobfile_retries *retries)
 {
-    return (struct ends_repeat){.rest = retries->backoff,
-                                .percent = retries->factor_percent,
-                                .exits = retries->codes,
-                                .exit_count = retries->code_count};
+    return (struct attempt_retry){.backoff = retries->backoff,
+                                  .percent = retries->factor_percent,
+                                  .exits = retries->codes,
+                                  .exit_count = retries->code_count};
 }
 
 static void end_note(struct run_task *task, const struct wire_finished *finished)
@@ -168,15 +168,15 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
 // input is already being produced again: the worker reported it before.
 static void lack_count(struct run_task *task, struct rota_event *event)
 {
-    if (task->lacked <= ENDS_LOSSES) task->lacked++;
-    ends_lack(event, task->lacked, ENDS_LOSSES);
+    if (task->lacked <= ATTEMPT_LOSSES_MAX) task->lacked++;
+    attempt_end_lack(event, task->lacked, ATTEMPT_LOSSES_MAX);
     event->report.unstarted = !event->report.final;
     if (event->report.final) event->report.outcome = ROTA_OUTCOME_ERROR;
 }
 
 static void end_take(struct run *run, uint32_t at, const struct wire_finished *finished)
 {
-    if (!ends_note(run->server, finished, (rota_worker_id){0})) os_out_of_memory();
+    if (!attempt_end_note(run->server, finished, (rota_worker_id){0})) os_out_of_memory();
     end_note(&run->tasks[at], finished);
     run_end_add(run, at);
 }
@@ -196,7 +196,7 @@ static void discarded_intake(struct run *run, const struct wire_finished *finish
     event.report.attempt = finished->attempt;
     event.report.outcome = ROTA_OUTCOME_LOST;
     if (server_step(run->server, &event)) return;
-    ends_discard(&stopped);
+    attempt_end_discard(&stopped);
     end_take(run, finished->task.task - 1, &stopped);
 }
 
@@ -206,14 +206,15 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     if (is_discarded(run, finished->task)) return discarded_intake(run, finished);
     uint32_t at = finished->task.task - 1;
     struct run_task *task = &run->tasks[at];
-    struct ends_repeat repeat = repeat_of(&run->file->tasks[at].retries);
+    struct attempt_retry repeat = repeat_of(&run->file->tasks[at].retries);
     struct rota_task_view view;
     struct rota_event event;
     rota_task_look(run->server->rota, finished->task, &view);
-    ends_event(finished, &view, ENDS_STOP_ABORTS, &event);
+    attempt_end_event(finished, &view, ATTEMPT_STOP_ABORTS, &event);
     event.report.worker = run_worker_of(run, at);
-    if (ends_lacks_input(finished)) lack_count(task, &event);
-    if (ends_may_retry(&event, &view)) ends_retry(&repeat, finished, &view, 0, &event);
+    if (attempt_end_lacks_input(finished)) lack_count(task, &event);
+    if (attempt_end_may_retry(&event, &view))
+        attempt_end_retry(&repeat, finished, &view, 0, &event);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;

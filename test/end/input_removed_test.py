@@ -16,7 +16,7 @@ import threading
 from end import ROTA, Tap
 
 PATIENCE = 120
-LOSSES = 5  # ENDS_LOSSES
+LOSSES = 5  # ATTEMPT_LOSSES_MAX
 
 
 class Thief:

@@ -9,7 +9,7 @@ from cut_cluster import CutCluster
 from end import Tap
 from story import tells
 
-LOSSES = 5  # ENDS_LOSSES
+LOSSES = 5  # ATTEMPT_LOSSES_MAX
 ENDED = ("SUCCESS", "FAILED", "ABORTED")
 
 

@@ -17,7 +17,7 @@ from end import Tap
 
 say = Tap.say
 CALLS = "linkat,copy_file_range"
-LOSSES = 5  # ENDS_LOSSES
+LOSSES = 5  # ATTEMPT_LOSSES_MAX
 TASKS = {"made": {"run": "echo made > o", "out": ["o"]}, "reader": {"run": "cat o", "in": ["o"]}}
 
 

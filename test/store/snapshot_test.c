@@ -56,7 +56,7 @@ static struct store *server_open_there(void)
 static struct store *look_open(void)
 {
     struct store_error error;
-    struct store *store = store_look(path, &error);
+    struct store *store = snapshot_open(path, &error);
     if (!store) fail_msg("%s", error.text);
     return store;
 }
@@ -75,16 +75,16 @@ static uint64_t digest_of(struct store *store)
     return digest;
 }
 
-static bool first_take(void *context, const struct look_attempt *attempt)
+static bool first_take(void *context, const struct snapshot_attempt *attempt)
 {
-    struct look_attempt *first = context;
+    struct snapshot_attempt *first = context;
     if (!first->it.attempt) *first = *attempt;
     return true;
 }
 
-static bool one_take(void *context, const struct look_attempt *attempt)
+static bool one_take(void *context, const struct snapshot_attempt *attempt)
 {
-    struct look_attempt *wanted = context;
+    struct snapshot_attempt *wanted = context;
     bool same = attempt->it.task.task == wanted->it.task.task
                 && attempt->it.attempt == wanted->it.attempt;
     if (!same) return true;
@@ -94,7 +94,7 @@ static bool one_take(void *context, const struct look_attempt *attempt)
     return true;
 }
 
-static bool names_count(void *context, const struct look_task *task)
+static bool names_count(void *context, const struct snapshot_task *task)
 {
     assert_non_null(task->status);
     *(uint32_t *)context += task->id.task != 0;
@@ -108,7 +108,7 @@ static void a_snapshot_of_another_schema_version_says_what_to_do(void **state)
     for (int version = 0; version < 4; version += 2) {
         file_make();
         sql_run(version ? "PRAGMA user_version = 2" : "PRAGMA user_version = 0");
-        assert_null(store_look(path, &error));
+        assert_null(snapshot_open(path, &error));
         assert_non_null(strstr(error.text, "but this rota uses version 1 (use the rota that"));
         assert_int_equal(store_exit_status(&error), 2);
     }
@@ -123,8 +123,8 @@ static void a_snapshot_restores_the_core_while_a_server_runs(void **state)
     file_make();
     struct store *server = server_open_there(), *look = look_open();
     assert_int_equal(digest_of(look), scene.digests[9]);
-    assert_true(look_last_job(look) > 0);
-    assert_true(look_tasks(look, 1, names_count, &tasks));
+    assert_true(snapshot_last_job(look) > 0);
+    assert_true(snapshot_tasks(look, 1, names_count, &tasks));
     assert_true(tasks > 0);
     struct catalog_rows rows;
     assert_true(store_catalog(look, &rows));
@@ -161,10 +161,10 @@ static void reports_of_workers_are_stored(void **state)
 {
     (void)state;
     struct store_error error;
-    struct look_attempt first = {0};
+    struct snapshot_attempt first = {0};
     file_make();
     struct store *server = server_open_there(), *look = look_open();
-    assert_true(look_attempts(look, 1, first_take, &first));
+    assert_true(snapshot_attempts(look, 1, first_take, &first));
     assert_true(first.it.attempt > 0);
     store_close(look);
 
@@ -179,7 +179,7 @@ static void reports_of_workers_are_stored(void **state)
     store_close(server);
 
     look = look_open();
-    assert_true(look_attempts(look, 1, one_take, &first));
+    assert_true(snapshot_attempts(look, 1, one_take, &first));
     assert_string_equal(first.it.end, "signal");
     assert_string_equal(first.it.reason, "it was \"killed\"");
     assert_int_equal(first.it.status, 9);
@@ -234,13 +234,13 @@ static void a_file_that_is_not_a_database_is_refused(void **state)
     (void)state;
     struct store_error error;
     both_remove(path);
-    assert_null(store_look(path, &error));
+    assert_null(snapshot_open(path, &error));
     assert_int_equal(store_exit_status(&error), 2);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("once upon a time there was no database at all", file);
     fclose(file);
-    assert_null(store_look(path, &error));
+    assert_null(snapshot_open(path, &error));
     assert_non_null(strstr(error.text, "is not a database"));
 }
 

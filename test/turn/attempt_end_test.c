@@ -10,14 +10,14 @@
 
 #include "turn/attempt_end.h"
 
-static const enum ends_stop both[] = {ENDS_STOP_ABORTS, ENDS_STOP_LOSES};
+static const enum attempt_stop both[] = {ATTEMPT_STOP_ABORTS, ATTEMPT_STOP_LOSES};
 
-static struct rota_event event_of(enum wire_end end, int32_t status, enum ends_stop stop)
+static struct rota_event event_of(enum wire_end end, int32_t status, enum attempt_stop stop)
 {
     struct wire_finished finished = {.task = {7, 3}, .attempt = 2, .end = end, .status = status};
     struct rota_task_view view = {.state = ROTA_TASK_RUNNING};
     struct rota_event event;
-    ends_event(&finished, &view, stop, &event);
+    attempt_end_event(&finished, &view, stop, &event);
     assert_int_equal(event.kind, ROTA_EVENT_TASK_FINISHED);
     assert_true(SAME_TASK(event.report.task, finished.task));
     assert_int_equal(event.report.attempt, 2);
@@ -66,49 +66,51 @@ static void an_input_without_a_copy_or_without_room_is_a_loss_everywhere(void **
 static void a_stop_that_the_core_did_not_ask_for_is_a_loss_on_a_server_only(void **state)
 {
     (void)state;
-    assert_int_equal(event_of(WIRE_STOPPED, 0, ENDS_STOP_ABORTS).report.outcome,
+    assert_int_equal(event_of(WIRE_STOPPED, 0, ATTEMPT_STOP_ABORTS).report.outcome,
                      ROTA_OUTCOME_ABORTED);
-    struct rota_event lost = event_of(WIRE_STOPPED, 0, ENDS_STOP_LOSES);
+    struct rota_event lost = event_of(WIRE_STOPPED, 0, ATTEMPT_STOP_LOSES);
     assert_int_equal(lost.report.outcome, ROTA_OUTCOME_LOST);
     assert_false(lost.report.unstarted);
-    assert_true(event_of(WIRE_STOPPED, ENOLINK, ENDS_STOP_LOSES).report.unstarted);
+    assert_true(event_of(WIRE_STOPPED, ENOLINK, ATTEMPT_STOP_LOSES).report.unstarted);
     struct wire_finished finished = {.end = WIRE_STOPPED};
     struct rota_task_view view = {.state = ROTA_TASK_RUNNING, .stopping = true};
-    ends_event(&finished, &view, ENDS_STOP_LOSES, &lost);
+    attempt_end_event(&finished, &view, ATTEMPT_STOP_LOSES, &lost);
     assert_int_equal(lost.report.outcome, ROTA_OUTCOME_ABORTED);
 }
 
 static void an_attempt_that_its_worker_refuses_is_lost_and_no_try(void **state)
 {
     (void)state;
-    struct rota_event event = event_of(WIRE_NOT_STARTED, ECANCELED, ENDS_STOP_LOSES);
+    struct rota_event event = event_of(WIRE_NOT_STARTED, ECANCELED, ATTEMPT_STOP_LOSES);
     assert_int_equal(event.report.outcome, ROTA_OUTCOME_LOST);
     assert_true(event.report.unstarted);
 }
 
 // A task with two retries, of which the server's core knows two and `losses` more.
 static struct rota_event retried_of(int32_t status, uint32_t tries, uint32_t losses,
-                                    const struct ends_repeat *repeat)
+                                    const struct attempt_retry *repeat)
 {
     struct wire_finished finished = {.end = WIRE_EXITED, .status = status};
     struct rota_task_view view = {.state = ROTA_TASK_RUNNING, .tries = tries,
                                   .retries_max = 2 + losses};
     struct rota_event event;
-    ends_event(&finished, &view, ENDS_STOP_ABORTS, &event);
-    if (ends_may_retry(&event, &view)) ends_retry(repeat, &finished, &view, losses, &event);
+    attempt_end_event(&finished, &view, ATTEMPT_STOP_ABORTS, &event);
+    if (attempt_end_may_retry(&event, &view))
+        attempt_end_retry(repeat, &finished, &view, losses, &event);
     return event;
 }
 
-static struct rota_event retried(int32_t status, uint32_t tries, const struct ends_repeat *repeat)
+static struct rota_event retried(int32_t status, uint32_t tries, const struct attempt_retry *repeat)
 {
-    return retried_of(status, tries, ENDS_LOSSES, repeat);
+    return retried_of(status, tries, ATTEMPT_LOSSES_MAX, repeat);
 }
 
 static void failures_are_retried_by_the_rules_of_the_task(void **state)
 {
     (void)state;
     static const int32_t exits[] = {75};
-    struct ends_repeat repeat = {.rest = 1000, .percent = 200, .exits = exits, .exit_count = 1};
+    struct attempt_retry repeat
+        = {.backoff = 1000, .percent = 200, .exits = exits, .exit_count = 1};
     assert_false(retried(75, 1, &repeat).report.final);
     assert_int_equal(retried(75, 1, &repeat).report.rest, 1000);
     assert_int_equal(retried(75, 2, &repeat).report.rest, 2000);
@@ -123,13 +125,13 @@ static void lost_inputs_have_a_backoff_and_an_end(void **state)
     (void)state;
     struct rota_event event = {0};
     rota_time before = 0;
-    for (uint32_t times = 1; times <= ENDS_LOSSES; times++) {
-        ends_lack(&event, times, ENDS_LOSSES);
+    for (uint32_t times = 1; times <= ATTEMPT_LOSSES_MAX; times++) {
+        attempt_end_lack(&event, times, ATTEMPT_LOSSES_MAX);
         assert_false(event.report.final);
         assert_true(event.report.rest > before);
         before = event.report.rest;
     }
-    ends_lack(&event, ENDS_LOSSES + 1, ENDS_LOSSES);
+    attempt_end_lack(&event, ATTEMPT_LOSSES_MAX + 1, ATTEMPT_LOSSES_MAX);
     assert_true(event.report.final);
 }
 

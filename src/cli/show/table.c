@@ -46,20 +46,20 @@ static size_t cut(const char *text, bool *is_cut)
 void table_add(struct table *table, const char *text)
 {
     if (!ARRAY_MORE_RAW(&memory_heap, table->cells, table->count, table->capacity))
-        ask_no_memory();
+        query_no_memory();
     struct table_cell *cell = &table->cells[table->count++];
     size_t size;
     bool is_cut;
     FILE *out = open_memstream(&cell->text, &size);
-    if (!out) ask_no_memory();
+    if (!out) query_no_memory();
     cell->width = plain_write(out, text, cut(text, &is_cut));
     if (is_cut) fputs("...", out), cell->width += 3;
-    if (fclose(out)) ask_no_memory();
+    if (fclose(out)) query_no_memory();
 }
 
 void table_addf(struct table *table, const char *format, ...)
 {
-    char text[ASK_TEXT];
+    char text[QUERY_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -103,12 +103,12 @@ void table_print(struct table *table, FILE *out)
 
 // ---- Names of tasks -------------------------------------------------------------------------
 
-void name_write(FILE *out, const struct ask *ask, uint32_t task)
+void name_write(FILE *out, const struct query *query, uint32_t task)
 {
-    plain_write(out, ask->tasks[task].name, strlen(ask->tasks[task].name));
+    plain_write(out, query->tasks[task].name, strlen(query->tasks[task].name));
 }
 
-const struct ask_attempt *attempt_last(const struct ask *ask, const struct ask_task *task)
+const struct query_attempt *attempt_last(const struct query *query, const struct query_task *task)
 {
-    return task->count ? &ask->attempts[task->first + task->count - 1] : NULL;
+    return task->count ? &query->attempts[task->first + task->count - 1] : NULL;
 }

@@ -24,6 +24,6 @@ void table_print(struct table *table, FILE *out);
 // ---- Names ------------------------------------------------------------------------------------
 
 const char *colour_of(const char *status);  // "" for most
-void name_write(FILE *out, const struct ask *ask, uint32_t task);
+void name_write(FILE *out, const struct query *query, uint32_t task);
 // The last attempt that ended or runs; null: there is no attempt.
-const struct ask_attempt *attempt_last(const struct ask *ask, const struct ask_task *task);
+const struct query_attempt *attempt_last(const struct query *query, const struct query_task *task);

@@ -9,8 +9,8 @@
 // ---- top_snapshot.c: reading the database -------------------------------------------------------
 
 struct top_row {
-    int64_t numbers[LOOK_NUMBERS];
-    char *texts[LOOK_TEXTS];
+    int64_t numbers[SNAPSHOT_NUMBERS];
+    char *texts[SNAPSHOT_TEXTS];
     uint32_t fast, slow;  // of a job: attempts that finished in the last 10 s and 60 s
 };
 
@@ -19,7 +19,7 @@ struct top {
     struct top_list {
         struct top_row *rows;
         uint32_t count, capacity;
-    } lists[LOOK_LISTS];
+    } lists[SNAPSHOT_LISTS];
     uint64_t fast, slow;  // of all jobs
     struct top_planner {  // as the server reported it
         bool is_there;

@@ -73,10 +73,11 @@ static const char *name_of(char text[TEXT], const char *name, int64_t number)
 }
 
 // The width of the column for the lanes of a list: as much as they need, if the screen has it.
-static int lane_width(const struct sheet *sheet, enum look_list list)
+static int lane_width(const struct sheet *sheet, enum snapshot_list list)
 {
-    static const int places[LOOK_LISTS] = {[LOOK_QUEUE] = 2};  // of the lane among the texts
-    static const int leasts[LOOK_LISTS] = {[LOOK_QUEUE] = 16, [LOOK_LANES] = 26};
+    // Of the lane among the texts.
+    static const int places[SNAPSHOT_LISTS] = {[SNAPSHOT_QUEUE] = 2};
+    static const int leasts[SNAPSHOT_LISTS] = {[SNAPSHOT_QUEUE] = 16, [SNAPSHOT_LANES] = 26};
     const struct top_list *rows = &sheet->top->lists[list];
     uint32_t columns = sheet->wish->columns;
     int more = columns ? (int)columns - COLUMNS_LEAST : LANE_MOST;
@@ -118,7 +119,7 @@ static void job_line(struct sheet *sheet, const struct top_row *job)
 
 static void worker_tasks(const struct top *top, int64_t worker, char *text, size_t size)
 {
-    const struct top_list *out = &top->lists[LOOK_OUT];
+    const struct top_list *out = &top->lists[SNAPSHOT_OUT];
     size_t length = 0;
     for (uint32_t i = 0; i < out->count && length < size - 1; i++) {
         const struct top_row *row = &out->rows[i];
@@ -157,7 +158,7 @@ static void task_line(struct sheet *sheet, const struct top_row *task)
 static void queue_line(struct sheet *sheet, const struct top_row *task)
 {
     char id[TEXT], lane[LANE_MOST + 1];
-    int width = lane_width(sheet, LOOK_QUEUE);
+    int width = lane_width(sheet, SNAPSHOT_QUEUE);
     snprintf(id, sizeof id, "%lld.%lld", (long long)task->numbers[0], (long long)task->numbers[1]);
     line(sheet, TOP_PLAIN, "%-10s %-9s %-*s %s", id, task->texts[1], width,
          *task->texts[2] ? name_end(lane, task->texts[2], width) : "-", task->texts[0]);
@@ -167,7 +168,7 @@ static void lane_line(struct sheet *sheet, const struct top_row *lane)
 {
     const int64_t *numbers = lane->numbers;
     char number[TEXT], name[LANE_MOST + 1];
-    int width = lane_width(sheet, LOOK_LANES);
+    int width = lane_width(sheet, SNAPSHOT_LANES);
     snprintf(number, sizeof number, "%lld", (long long)numbers[0]);
     const char *access = !numbers[1] ? "empty" : numbers[3] ? "readers" : "writers";
     line(sheet, TOP_PLAIN, "%-*s %7lld %8s %8lld", width,
@@ -178,18 +179,18 @@ static void lane_line(struct sheet *sheet, const struct top_row *lane)
 // A column for the names of lanes ends `head`.
 static const struct view {
     const char *head, *rest;
-    enum look_list list;
+    enum snapshot_list list;
     void (*line)(struct sheet *sheet, const struct top_row *row);
     bool has_lanes;
 } views[TOP_VIEWS] = {
     [TOP_JOBS] = {"  JOB                            FINISHED  TASKS",
-                  " RUNNING FAILED BLOCKED    LEFT", LOOK_JOBS, job_line, false},
+                  " RUNNING FAILED BLOCKED    LEFT", SNAPSHOT_JOBS, job_line, false},
     [TOP_WORKERS] = {"WORKER                               RUNNING  OF ASSIGNED",
-                     "  USER     TASKS", LOOK_WORKERS, worker_line, false},
-    [TOP_TASKS] = {"ID         STATE         SINCE  WORKER           TASK", "", LOOK_OUT,
+                     "  USER     TASKS", SNAPSHOT_WORKERS, worker_line, false},
+    [TOP_TASKS] = {"ID         STATE         SINCE  WORKER           TASK", "", SNAPSHOT_OUT,
                    task_line, false},
-    [TOP_QUEUE] = {"NEXT       STATE     LANE", " TASK", LOOK_QUEUE, queue_line, true},
-    [TOP_LANES] = {"LANE", "  INSIDE           WAITING", LOOK_LANES, lane_line, true},
+    [TOP_QUEUE] = {"NEXT       STATE     LANE", " TASK", SNAPSHOT_QUEUE, queue_line, true},
+    [TOP_LANES] = {"LANE", "  INSIDE           WAITING", SNAPSHOT_LANES, lane_line, true},
 };
 
 static void head_line(struct sheet *sheet, const struct view *view)
@@ -222,7 +223,7 @@ static void list_draw(struct sheet *sheet, enum top_view which, uint32_t skip, u
 static void head_draw(struct sheet *sheet)
 {
     const struct top *top = sheet->top;
-    const struct top_list *workers = &top->lists[LOOK_WORKERS];
+    const struct top_list *workers = &top->lists[SNAPSHOT_WORKERS];
     char time[TIME_TEXT];
     uint32_t here = 0;
     int64_t cores = 0;

@@ -13,21 +13,21 @@ struct member {
 static const struct {
     const char *name;
     struct member members[9];
-} lists[LOOK_LISTS] = {
-    [LOOK_WORKERS] = {"workers",
-                      {{"worker", 0}, {"name", -1}, {"cores", 1}, {"silent_since", 2},
-                       {"assigned", 3}, {"running", 4}, {"user", -2}}},
-    [LOOK_JOBS] = {"jobs",
-                   {{"job", 0}, {"state", -1}, {"tasks", 1}, {"succeeded", 2}, {"failed", 3},
-                    {"stopped", 4}, {"running", 5}, {"blocked", 6}, {"idle", 7}}},
-    [LOOK_OUT] = {"tasks",
-                  {{"job", 0}, {"task", 1}, {"name", -1}, {"state", -2}, {"since", 2},
-                   {"worker", -3}}},
-    [LOOK_QUEUE] = {"queue",
-                    {{"job", 0}, {"task", 1}, {"name", -1}, {"state", -2}, {"priority", 2},
-                     {"lane", -3}}},
-    [LOOK_LANES] = {"lanes",
-                    {{"lane", 0}, {"name", -1}, {"inside", 1}, {"readers", 3}, {"waiting", 2}}},
+} lists[SNAPSHOT_LISTS] = {
+    [SNAPSHOT_WORKERS] = {"workers",
+                          {{"worker", 0}, {"name", -1}, {"cores", 1}, {"silent_since", 2},
+                           {"assigned", 3}, {"running", 4}, {"user", -2}}},
+    [SNAPSHOT_JOBS] = {"jobs",
+                       {{"job", 0}, {"state", -1}, {"tasks", 1}, {"succeeded", 2}, {"failed", 3},
+                        {"stopped", 4}, {"running", 5}, {"blocked", 6}, {"idle", 7}}},
+    [SNAPSHOT_OUT] = {"tasks",
+                      {{"job", 0}, {"task", 1}, {"name", -1}, {"state", -2}, {"since", 2},
+                       {"worker", -3}}},
+    [SNAPSHOT_QUEUE] = {"queue",
+                        {{"job", 0}, {"task", 1}, {"name", -1}, {"state", -2}, {"priority", 2},
+                         {"lane", -3}}},
+    [SNAPSHOT_LANES] = {"lanes",
+                        {{"lane", 0}, {"name", -1}, {"inside", 1}, {"readers", 3}, {"waiting", 2}}},
 };
 
 static void members_put(struct json *json, const struct top_row *row, const struct member *members)
@@ -62,8 +62,9 @@ static void list_put(struct json *json, const struct top *top, int list)
         const struct top_row *row = &top->lists[list].rows[i];
         json_open(json, NULL, '{');
         members_put(json, row, lists[list].members);
-        rota_time left = list == LOOK_JOBS ? top_left(row) : 0;
-        if (list == LOOK_JOBS) json_number(json, "left_us", left < 0 ? "null" : "%" PRId64, left);
+        rota_time left = list == SNAPSHOT_JOBS ? top_left(row) : 0;
+        if (list == SNAPSHOT_JOBS)
+            json_number(json, "left_us", left < 0 ? "null" : "%" PRId64, left);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -71,14 +72,14 @@ static void list_put(struct json *json, const struct top *top, int list)
 
 void top_json(const struct top *top, FILE *out)
 {
-    const struct top_list *counts = &top->lists[LOOK_COUNTS];
+    const struct top_list *counts = &top->lists[SNAPSHOT_COUNTS];
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_number(&json, "at", "%" PRId64, top->now);
     json_number(&json, "ended_10s", "%" PRIu64, top->fast);
     json_number(&json, "ended_60s", "%" PRIu64, top->slow);
     planner_put(&json, &top->planner);
-    for (int i = 0; i < LOOK_LISTS; i++)
+    for (int i = 0; i < SNAPSHOT_LISTS; i++)
         if (lists[i].name) list_put(&json, top, i);
     json_open(&json, "states", '{');
     for (uint32_t i = 0; i < counts->count; i++)

@@ -6,21 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool row_take(void *context, const struct look_row *told)
+static bool row_take(void *context, const struct snapshot_row *told)
 {
     struct top_list *list = context;
     if (!ARRAY_MORE_RAW(&memory_heap, list->rows, list->count, list->capacity)) return false;
     struct top_row *row = &list->rows[list->count++];
     *row = (struct top_row){.fast = 0};
     memcpy(row->numbers, told->numbers, sizeof row->numbers);
-    for (int i = 0; i < LOOK_TEXTS; i++)
+    for (int i = 0; i < SNAPSHOT_TEXTS; i++)
         if (!(row->texts[i] = strdup(told->texts[i]))) return false;
     return true;
 }
 
 static void paces_note(struct top *top)
 {
-    const struct top_list *lately = &top->lists[LOOK_LATELY], *jobs = &top->lists[LOOK_JOBS];
+    const struct top_list *lately = &top->lists[SNAPSHOT_LATELY],
+                          *jobs = &top->lists[SNAPSHOT_JOBS];
     for (uint32_t i = 0; i < lately->count; i++) {
         const int64_t *numbers = lately->rows[i].numbers;
         top->fast += (uint64_t)numbers[1];
@@ -36,10 +37,10 @@ static void paces_note(struct top *top)
 bool top_load(struct top *top, const char *path, struct store_error *error)
 {
     *top = (struct top){.now = os_now()};
-    struct store *store = store_look(path, error);
+    struct store *store = snapshot_open(path, error);
     bool fine = store;
-    for (int i = 0; fine && i < LOOK_LISTS; i++)
-        fine = look_list(store, (enum look_list)i, top->now, row_take, &top->lists[i]);
+    for (int i = 0; fine && i < SNAPSHOT_LISTS; i++)
+        fine = snapshot_list(store, (enum snapshot_list)i, top->now, row_take, &top->lists[i]);
     if (store && !fine) *error = *store_error(store);
     store_close(store);
     if (fine) paces_note(top);
@@ -48,10 +49,10 @@ bool top_load(struct top *top, const char *path, struct store_error *error)
 
 void top_release(struct top *top)
 {
-    for (int i = 0; i < LOOK_LISTS; i++) {
+    for (int i = 0; i < SNAPSHOT_LISTS; i++) {
         struct top_list *list = &top->lists[i];
         for (uint32_t j = 0; j < list->count; j++)
-            for (int k = 0; k < LOOK_TEXTS; k++) free(list->rows[j].texts[k]);
+            for (int k = 0; k < SNAPSHOT_TEXTS; k++) free(list->rows[j].texts[k]);
         free(list->rows);
     }
     *top = (struct top){0};
@@ -59,7 +60,7 @@ void top_release(struct top *top)
 
 uint64_t top_count(const struct top *top, const char *status)
 {
-    const struct top_list *counts = &top->lists[LOOK_COUNTS];
+    const struct top_list *counts = &top->lists[SNAPSHOT_COUNTS];
     for (uint32_t i = 0; i < counts->count; i++)
         if (strcmp(counts->rows[i].texts[0], status) == 0)
             return (uint64_t)counts->rows[i].numbers[1];

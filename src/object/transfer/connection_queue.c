@@ -16,8 +16,8 @@ static bool owner_is(struct data_owner one, struct data_owner other)
 static uint32_t served_of(const struct data_server *server, struct data_owner owner)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        count += owner_is(server->guests[i]->owner, owner);
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        count += owner_is(server->peers[i]->owner, owner);
     return count;
 }
 
@@ -32,8 +32,8 @@ static uint32_t waiting_of(const struct data_server *server, struct data_owner o
 static uint32_t served_of_kind(const struct data_server *server, bool is_client)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        count += server->guests[i]->owner.is_client == is_client;
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        count += server->peers[i]->owner.is_client == is_client;
     return count;
 }
 
@@ -45,50 +45,50 @@ static uint32_t waiting_of_kind(const struct data_server *server, bool is_client
     return count;
 }
 
-void crowder_note(struct data_server *server, const struct link *link)
+void crowded_note(struct data_server *server, const struct link *link)
 {
     server->is_crowded = true;
-    snprintf(server->crowder, sizeof server->crowder, "%s", link->id);
+    snprintf(server->crowded_by, sizeof server->crowded_by, "%s", link->id);
 }
 
-const char *data_server_crowder(struct data_server *server)
+const char *data_server_crowded_by(struct data_server *server)
 {
-    const char *crowder = server->is_crowded ? server->crowder : NULL;
+    const char *crowded_by = server->is_crowded ? server->crowded_by : NULL;
     server->is_crowded = false;
-    return crowder;
+    return crowded_by;
 }
 
 // ---- Places ---------------------------------------------------------------------------------
 
-// For the kind of the next guest: the number of free places, or a guest that makes room.
+// For the kind of the next peer: the number of free places, or a peer that makes room.
 struct places {
     bool are_free;
-    struct guest *last;  // null: none may be disconnected
-    uint32_t has;        // number of guests of its owner
+    struct peer *last;   // null: none may be disconnected
+    uint32_t has;        // number of peers of its owner
 };
 
-// Of the key with the most guests, prefers one that has not asked for anything yet, or the newest:
+// Of the key with the most peers, prefers one that has not asked for anything yet, or the newest:
 // it loses least, and the others can finish.
-static bool goes_before(const struct guest *one, uint32_t has, const struct places *places)
+static bool goes_before(const struct peer *one, uint32_t has, const struct places *places)
 {
-    const struct guest *other = places->last;
+    const struct peer *other = places->last;
     if (!other || has != places->has) return !other || has > places->has;
-    bool is_known = one->state == GUEST_KNOWN, other_is_known = other->state == GUEST_KNOWN;
+    bool is_known = one->state == PEER_KNOWN, other_is_known = other->state == PEER_KNOWN;
     return is_known != other_is_known ? !is_known : one->since > other->since;
 }
 
 static struct places places_of(const struct data_server *server, bool is_client, int64_t now)
 {
     struct places places = {
-        .are_free = server->guest_count < DATA_GUESTS_MAX
-                    && served_of_kind(server, is_client) < DATA_GUESTS_KIND,
+        .are_free = server->peer_count < DATA_PEERS_MAX
+                    && served_of_kind(server, is_client) < DATA_PEERS_KIND,
     };
-    for (uint32_t i = 0; i < server->guest_count && !places.are_free; i++) {
-        struct guest *guest = server->guests[i];
-        if (guest->owner.is_client != is_client || now - guest->since < DATA_GRACE_TICKS) continue;
-        uint32_t has = served_of(server, guest->owner);
-        if (!goes_before(guest, has, &places)) continue;
-        places.last = guest;
+    for (uint32_t i = 0; i < server->peer_count && !places.are_free; i++) {
+        struct peer *peer = server->peers[i];
+        if (peer->owner.is_client != is_client || now - peer->since < DATA_GRACE_TICKS) continue;
+        uint32_t has = served_of(server, peer->owner);
+        if (!goes_before(peer, has, &places)) continue;
+        places.last = peer;
         places.has = has;
     }
     return places;
@@ -96,12 +96,12 @@ static struct places places_of(const struct data_server *server, bool is_client,
 
 static bool places_admit(const struct places *places, struct data_owner owner, uint32_t has)
 {
-    if (owner.is_client && has >= DATA_GUESTS_CLIENT) return false;
+    if (owner.is_client && has >= DATA_PEERS_CLIENT) return false;
     return places->are_free || (places->last && has + 1 < places->has);
 }
 
 bool connection_queue_may_enter(const struct data_server *server, struct data_owner owner,
-                                int64_t now, struct guest **leaves)
+                                int64_t now, struct peer **leaves)
 {
     struct places places = places_of(server, owner.is_client, now);
     *leaves = places.last;
@@ -123,7 +123,7 @@ static void refusal_tell(struct link *link, enum wire_code code, const char *rea
 
 static void turn_away(struct data_server *server, const struct data_adoption *adoption)
 {
-    crowder_note(server, adoption->link);
+    crowded_note(server, adoption->link);
     refusal_tell(adoption->link, WIRE_REFUSED_BUSY,
                  "busy, try again: too many transfers of your key are waiting");
     data_adoption_drop(adoption);
@@ -190,7 +190,7 @@ bool connection_queue_add(struct data_server *server, const struct data_adoption
 }
 
 bool connection_queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
-                           struct guest **leaves)
+                           struct peer **leaves)
 {
     uint32_t best = DATA_QUEUE_MAX, least = UINT32_MAX;
     if (!server->queue_count) return false;
@@ -199,7 +199,7 @@ bool connection_queue_next(struct data_server *server, int64_t now, struct data_
         struct data_owner owner = server->queue[i].owner;
         uint32_t has = served_of(server, owner);
         if (!places_admit(&places[owner.is_client], owner, has)) continue;
-        uint32_t rank = has + (owner.is_client ? DATA_GUESTS_MAX : 0);
+        uint32_t rank = has + (owner.is_client ? DATA_PEERS_MAX : 0);
         if (rank >= least) continue;
         best = i;
         least = rank;

@@ -26,7 +26,7 @@ static inline bool pace_is_lost(struct pace *pace, int64_t now)
 
 // ---- stream.c: streams --------------------------------------------------------------------------
 
-struct guest;
+struct peer;
 
 struct flow {
     struct flow *next;
@@ -40,30 +40,30 @@ struct flow {
 };
 
 struct flow *flow_find(const struct data_server *server, rota_object_id object);
-bool flow_begin(struct guest *guest, struct flow *flow);  // false: it cannot be read
-bool flow_go_on(struct guest *guest);  // true: there is nothing to be sent now
-void flow_watch(struct guest *guest);
-void flow_end(struct guest *guest);
+bool flow_begin(struct peer *peer, struct flow *flow);    // false: it cannot be read
+bool flow_go_on(struct peer *peer);    // true: there is nothing to be sent now
+void flow_watch(struct peer *peer);
+void flow_end(struct peer *peer);
 void flows_release(struct data_server *server);
 
 // ---- serve_peer.c: a connection that fetches ------------------------------------------------
 
-enum guest_state {
-    GUEST_NEW,      // has not shown a ticket
-    GUEST_KNOWN,    // has shown one, for `object`
-    GUEST_LEAVING,  // was refused; further messages are ignored until it disconnects
-    GUEST_GONE,
+enum peer_state {
+    PEER_NEW,       // has not shown a ticket
+    PEER_KNOWN,     // has shown one, for `object`
+    PEER_LEAVING,   // was refused; further messages are ignored until it disconnects
+    PEER_GONE,
 };
 
-struct guest {
+struct peer {
     struct data_server *server;
     struct link *link;
-    enum guest_state state;
+    enum peer_state state;
     bool is_local, is_greeted;
     bool may_put;
     struct data_owner owner;
     struct put put;
-    struct data_brought brought;  // not reported yet
+    struct data_upload upload;    // not reported yet
     struct flow *flow;            // null: it does not read a stream
     int flow_file;
     bool is_flow_watched;
@@ -95,52 +95,52 @@ struct data_server {
     struct link_listener listener;
     struct tickets tickets;
     int loop;
-    struct guest *guests[DATA_GUESTS_MAX];
-    uint32_t guest_count, sending;
+    struct peer *peers[DATA_PEERS_MAX];
+    uint32_t peer_count, sending;
     struct data_adoption queue[DATA_QUEUE_MAX];  // waiting connections, the oldest first
     uint32_t queue_count;
     int64_t worked;                 // when it last worked
     bool is_crowded;                // since the last query,
-    char crowder[LINK_ID_MAX + 1];  // by this key
+    char crowded_by[LINK_ID_MAX + 1];  // by this key
     struct turns turns;
     struct parts parts;
     struct trees trees;
     struct flow *flows;
     data_bound_fn *on_bound;
-    data_brought_fn *on_brought;
+    data_upload_fn *on_upload;
     data_gone_fn *on_gone;
     void *context;
 };
 
-void guest_init(struct guest *guest, struct data_server *server, struct link *link, int64_t now);
-void guest_release(struct guest *guest);
+void peer_init(struct peer *peer, struct data_server *server, struct link *link, int64_t now);
+void peer_release(struct peer *peer);
 // Its socket is readable or writable.
-void guest_work(struct guest *guest, bool can_read, int64_t now);
-void guest_go_on(struct guest *guest, int64_t now);  // less is sent to others now
-bool guest_has_to_wait(const struct guest *guest);   // until less is sent to others
-int64_t guest_due(const struct guest *guest);
+void peer_work(struct peer *peer, bool can_read, int64_t now);
+void peer_go_on(struct peer *peer, int64_t now);     // less is sent to others now
+bool peer_has_to_wait(const struct peer *peer);      // until less is sent to others
+int64_t peer_due(const struct peer *peer);
 // It is told why, and disconnected.
-void guest_deny(struct guest *guest, enum wire_code code, const char *reason);
+void peer_deny(struct peer *peer, enum wire_code code, const char *reason);
 
 // ---- fair_turns.c: whose messages are processed next ----------------------------------------
 
 // Whether its messages may be processed now. If not, it waits for its turn if it has sent one.
-bool turn_is_on(struct guest *guest);
+bool turn_is_on(struct peer *peer);
 void turns_give(struct data_server *server, int64_t now);
 bool turns_are_due(const struct data_server *server);
 
 // ---- connection_queue.c: connections that wait --------------------------------------------------
 
-// Whether there is a place for a guest of this owner. `*leaves` is the guest that has to leave for
+// Whether there is a place for a peer of this owner. `*leaves` is the peer that has to leave for
 // it, or null.
 bool connection_queue_may_enter(const struct data_server *server, struct data_owner owner,
-                                int64_t now, struct guest **leaves);
+                                int64_t now, struct peer **leaves);
 // False: it cannot even wait, and was told to try again.
 bool connection_queue_add(struct data_server *server, const struct data_adoption *adoption);
 // The next connection that may enter; it no longer waits. False: none.
 bool connection_queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
-                           struct guest **leaves);
-void crowder_note(struct data_server *server, const struct link *link);
+                           struct peer **leaves);
+void crowded_note(struct data_server *server, const struct link *link);
 // How many.
 uint32_t connection_queue_revoke(struct data_server *server, const struct link_keys *keys);
 void revoked_note(struct data_server *server, char *who);  // for the audit log
@@ -178,7 +178,7 @@ void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is all
 struct transfer;
 // Takes the received bytes of a piece. False: there is no piece, it cannot be done this way, or the
 // socket is at its end: then the link has to be asked.
-bool straight_receive(struct transfer *transfer, int64_t now);
+bool receive_direct(struct transfer *transfer, int64_t now);
 
 // ---- transfer.c, receive.c: a transfer ------------------------------------------------------
 

@@ -71,18 +71,18 @@ static void on_bound(void *context, rota_object_id object, const struct cache_en
     server_wait(object_store);
 }
 
-static void on_brought(void *context, const struct data_brought *brought)
+static void on_upload(void *context, const struct data_upload *upload)
 {
     struct object_store *object_store = context;
     char entry[CACHE_ENTRY_TEXT] = "";
     struct wire_message message = {.kind = WIRE_BROUGHT_MESSAGE};
-    if (brought->entry.kind) cache_entry_write(&brought->entry, entry);
-    message.brought = (struct wire_brought){.who = wire_text_of(brought->who),
-                                            .contents = brought->contents,
-                                            .bytes = brought->bytes,
-                                            .object = brought->object,
+    if (upload->entry.kind) cache_entry_write(&upload->entry, entry);
+    message.brought = (struct wire_brought){.who = wire_text_of(upload->who),
+                                            .contents = upload->contents,
+                                            .bytes = upload->bytes,
+                                            .object = upload->object,
                                             .entry = wire_text_of(entry),
-                                            .reason = wire_text_of(brought->reason)};
+                                            .reason = wire_text_of(upload->reason)};
     wire_put(&object_store->link->out, &message);
 }
 
@@ -248,10 +248,10 @@ uint32_t object_store_connections(struct object_store *object_store)
     return object_store->given + object_store->held;
 }
 
-static void crowder_report(struct object_store *object_store, int64_t now)
+static void crowded_report(struct object_store *object_store, int64_t now)
 {
     const char *key
-        = now < object_store->report_at ? NULL : data_server_crowder(object_store->server);
+        = now < object_store->report_at ? NULL : data_server_crowded_by(object_store->server);
     if (!key) return;
     fprintf(stderr, "rota server: %s%s has all of its transfers with the object store; more wait, "
             "and some are closed\n", key[0] ? "key " : "a user of this machine", key);
@@ -283,7 +283,7 @@ static void *object_store_run(void *context)
         is_open = orders_take(object_store);
         adopt_all(object_store);
         data_server_work(object_store->server, os_ticks());
-        crowder_report(object_store, os_ticks());
+        crowded_report(object_store, os_ticks());
         object_store->held = data_server_connections(object_store->server);
         data_fetcher_work(object_store->fetcher, os_ticks());
         fetched_tell(object_store);
@@ -326,7 +326,7 @@ static bool parts_open(struct object_store *object_store, const char *folder, ui
     if (!object_store->server || !object_store->fetcher)
         return fail(error, folder, "out of memory for the store");
     data_server_on_bound(object_store->server, on_bound, object_store);
-    data_server_on_brought(object_store->server, on_brought);
+    data_server_on_upload(object_store->server, on_upload);
     return true;
 }
 
@@ -382,7 +382,7 @@ void object_store_close(struct object_store *object_store)
         data_adoption_drop(&adoption);
     for (int i = 0; i < 2; i++)
         if (object_store->adopting[i] >= 0) close(object_store->adopting[i]);
-    data_server_close(object_store->server);  // reports over the link what its guests have uploaded
+    data_server_close(object_store->server);  // reports over the link what its peers have uploaded
     link_close(object_store->link);
     data_fetcher_close(object_store->fetcher);
     keys_free(object_store->keys);

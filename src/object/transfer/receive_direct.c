@@ -14,7 +14,7 @@ static bool is_simple(const struct transfer *transfer)
            && link->in.taken == link->in.length && link->out.length == 0;
 }
 
-bool straight_receive(struct transfer *transfer, int64_t now)
+bool receive_direct(struct transfer *transfer, int64_t now)
 {
     for (uint64_t turn = DATA_TURN; turn;) {
         if (!is_simple(transfer)) return turn < DATA_TURN;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { READY_MAX = DATA_GUESTS_MAX + 1 };
+enum { READY_MAX = DATA_PEERS_MAX + 1 };
 
 static struct data_server *server_make(struct cache *cache)
 {
@@ -44,10 +44,10 @@ struct data_server *data_server_open_over(struct cache *cache, int file,
 void data_server_close(struct data_server *server)
 {
     if (!server) return;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        put_leave(server->guests[i], 0);
-        guest_release(server->guests[i]);
-        free(server->guests[i]);
+    for (uint32_t i = 0; i < server->peer_count; i++) {
+        put_leave(server->peers[i], 0);
+        peer_release(server->peers[i]);
+        free(server->peers[i]);
     }
     connection_queue_release(server);
     if (server->listener.file >= 0) link_listener_close(&server->listener);
@@ -75,117 +75,117 @@ int data_server_file(const struct data_server *server)
 
 uint32_t data_server_connections(const struct data_server *server)
 {
-    return server->guest_count + server->queue_count;
+    return server->peer_count + server->queue_count;
 }
 
 int64_t data_server_due(const struct data_server *server)
 {
     if (turns_are_due(server)) return 0;
-    // A waiting connection may have to wait until a guest has been served for some time.
+    // A waiting connection may have to wait until a peer has been served for some time.
     int64_t due = server->queue_count ? server->worked + DATA_GRACE_TICKS : INT64_MAX;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        int64_t of_guest = guest_due(server->guests[i]);
-        if (of_guest < due) due = of_guest;
+    for (uint32_t i = 0; i < server->peer_count; i++) {
+        int64_t of_peer = peer_due(server->peers[i]);
+        if (of_peer < due) due = of_peer;
     }
     return due;
 }
 
-static void guest_remove(struct data_server *server, uint32_t at, int64_t now)
+static void peer_remove(struct data_server *server, uint32_t at, int64_t now)
 {
-    put_leave(server->guests[at], now);
-    guest_release(server->guests[at]);
-    free(server->guests[at]);
-    server->guests[at] = server->guests[--server->guest_count];
+    put_leave(server->peers[at], now);
+    peer_release(server->peers[at]);
+    free(server->peers[at]);
+    server->peers[at] = server->peers[--server->peer_count];
 }
 
 void revoked_note(struct data_server *server, char *who)
 {
-    struct data_brought brought = {.who = who, .reason = DATA_REVOKED};
-    if (server->on_brought) server->on_brought(server->context, &brought);
+    struct data_upload upload = {.who = who, .reason = DATA_REVOKED};
+    if (server->on_upload) server->on_upload(server->context, &upload);
 }
 
 // Nothing more is read from it, and it is closed when it has been told.
-static void guest_revoke(struct guest *guest, int64_t now)
+static void peer_revoke(struct peer *peer, int64_t now)
 {
-    struct data_server *server = guest->server;
-    brought_tell(guest, "");
-    revoked_note(server, guest->brought.who);
-    put_drop(server->cache, &guest->put);
-    flow_end(guest);
-    guest_deny(guest, WIRE_REFUSED_ROLE, DATA_REVOKED);
-    guest_go_on(guest, now);
+    struct data_server *server = peer->server;
+    upload_report(peer, "");
+    revoked_note(server, peer->upload.who);
+    put_drop(server->cache, &peer->put);
+    flow_end(peer);
+    peer_deny(peer, WIRE_REFUSED_ROLE, DATA_REVOKED);
+    peer_go_on(peer, now);
 }
 
 uint32_t data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        struct guest *guest = server->guests[i];
-        bool is_ending = guest->state == GUEST_LEAVING || guest->state == GUEST_GONE;
-        if (is_ending || link_is_allowed(guest->link, keys)) continue;
-        guest_revoke(guest, now);
+    for (uint32_t i = 0; i < server->peer_count; i++) {
+        struct peer *peer = server->peers[i];
+        bool is_ending = peer->state == PEER_LEAVING || peer->state == PEER_GONE;
+        if (is_ending || link_is_allowed(peer->link, keys)) continue;
+        peer_revoke(peer, now);
         count++;
     }
     return count + connection_queue_revoke(server, keys);
 }
 
-// Guests with a ticket stay; of the others the oldest is disconnected.
+// Peers with a ticket stay; of the others the oldest is disconnected.
 static bool room_make(struct data_server *server, int64_t now)
 {
-    uint32_t oldest = DATA_GUESTS_MAX;
-    if (server->guest_count < DATA_GUESTS_MAX) return true;
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        if (server->guests[i]->state == GUEST_KNOWN) continue;
-        if (oldest == DATA_GUESTS_MAX || server->guests[i]->since < server->guests[oldest]->since)
+    uint32_t oldest = DATA_PEERS_MAX;
+    if (server->peer_count < DATA_PEERS_MAX) return true;
+    for (uint32_t i = 0; i < server->peer_count; i++) {
+        if (server->peers[i]->state == PEER_KNOWN) continue;
+        if (oldest == DATA_PEERS_MAX || server->peers[i]->since < server->peers[oldest]->since)
             oldest = i;
     }
-    if (oldest == DATA_GUESTS_MAX) return false;
-    guest_remove(server, oldest, now);
+    if (oldest == DATA_PEERS_MAX) return false;
+    peer_remove(server, oldest, now);
     return true;
 }
 
-static struct guest *guest_add(struct data_server *server, struct link *link, int64_t now)
+static struct peer *peer_add(struct data_server *server, struct link *link, int64_t now)
 {
-    struct guest *guest = room_make(server, now) ? calloc(1, sizeof *guest) : NULL;
-    if (!guest || !os_loop_add(server->loop, link->file, guest)) {
-        free(guest);
+    struct peer *peer = room_make(server, now) ? calloc(1, sizeof *peer) : NULL;
+    if (!peer || !os_loop_add(server->loop, link->file, peer)) {
+        free(peer);
         link_close(link);
         return NULL;
     }
-    guest_init(guest, server, link, now);
-    server->guests[server->guest_count++] = guest;
-    return guest;
+    peer_init(peer, server, link, now);
+    server->peers[server->peer_count++] = peer;
+    return peer;
 }
 
-static void guests_accept(struct data_server *server, int64_t now)
+static void peers_accept(struct data_server *server, int64_t now)
 {
-    for (struct link *link; (link = link_accept(&server->listener));) guest_add(server, link, now);
+    for (struct link *link; (link = link_accept(&server->listener));) peer_add(server, link, now);
 }
 
-static void guest_send_away(struct data_server *server, const struct guest *guest, int64_t now)
+static void peer_send_away(struct data_server *server, const struct peer *peer, int64_t now)
 {
     uint32_t at = 0;
-    while (server->guests[at] != guest) at++;
-    crowder_note(server, guest->link);
-    guest_remove(server, at, now);
+    while (server->peers[at] != peer) at++;
+    crowded_note(server, peer->link);
+    peer_remove(server, at, now);
 }
 
 // Messages it has already sent are in the link, and the event loop does not report them. `leaves`
 // makes room for it, and may be null.
 static void adopted_enter(struct data_server *server, const struct data_adoption *adoption,
-                          const struct guest *leaves, int64_t now)
+                          const struct peer *leaves, int64_t now)
 {
-    if (leaves) guest_send_away(server, leaves, now);
-    struct guest *guest = guest_add(server, adoption->link, now);
-    if (!guest) {
+    if (leaves) peer_send_away(server, leaves, now);
+    struct peer *peer = peer_add(server, adoption->link, now);
+    if (!peer) {
         free(adoption->who);
         return;
     }
-    guest->brought.who = adoption->who;
-    guest->is_greeted = true;
-    guest->owner = adoption->owner;
-    guest->may_put = adoption->rights == DATA_MAY_PUT;
-    guest_work(guest, true, now);
+    peer->upload.who = adoption->who;
+    peer->is_greeted = true;
+    peer->owner = adoption->owner;
+    peer->may_put = adoption->rights == DATA_MAY_PUT;
+    peer_work(peer, true, now);
 }
 
 void data_adoption_drop(const struct data_adoption *adoption)
@@ -198,7 +198,7 @@ void data_server_adopt(struct data_server *server, const struct data_adoption *a
                        int64_t now)
 {
     struct wire_message welcome = {.kind = WIRE_WELCOME_MESSAGE};
-    struct guest *leaves;
+    struct peer *leaves;
     welcome.welcome.version = WIRE_VERSION;
     bool enters = connection_queue_may_enter(server, adoption->owner, now, &leaves);
     if (!enters && !connection_queue_add(server, adoption)) return;
@@ -221,20 +221,20 @@ void data_server_on_bound(struct data_server *server, data_bound_fn *call, void 
     server->context = context;
 }
 
-void data_server_on_brought(struct data_server *server, data_brought_fn *call)
+void data_server_on_upload(struct data_server *server, data_upload_fn *call)
 {
-    server->on_brought = call;
+    server->on_upload = call;
 }
 
-static void guests_remove_gone(struct data_server *server, int64_t now)
+static void peers_remove_gone(struct data_server *server, int64_t now)
 {
-    for (uint32_t i = server->guest_count; i-- > 0;) {
-        struct guest *guest = server->guests[i];
-        bool is_held_up = guest->is_waiting || guest->is_behind || guest->flow;
-        if (is_held_up) pace_begin(&guest->pace, now);  // not its fault
-        bool late = guest->state == GUEST_KNOWN ? pace_is_lost(&guest->pace, now)
-                                                : now >= guest_due(guest);
-        if (late || guest->state == GUEST_GONE) guest_remove(server, i, now);
+    for (uint32_t i = server->peer_count; i-- > 0;) {
+        struct peer *peer = server->peers[i];
+        bool is_held_up = peer->is_waiting || peer->is_behind || peer->flow;
+        if (is_held_up) pace_begin(&peer->pace, now);   // not its fault
+        bool late = peer->state == PEER_KNOWN ? pace_is_lost(&peer->pace, now)
+                                              : now >= peer_due(peer);
+        if (late || peer->state == PEER_GONE) peer_remove(server, i, now);
     }
 }
 
@@ -247,17 +247,17 @@ void data_server_work(struct data_server *server, int64_t now)
         if (ready[i].owner == server)
             somebody_knocks = true;
         else
-            guest_work(ready[i].owner, ready[i].can_read, now);
+            peer_work(ready[i].owner, ready[i].can_read, now);
     }
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        if (server->guests[i]->is_waiting && !guest_has_to_wait(server->guests[i]))
-            guest_go_on(server->guests[i], now);
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        if (server->peers[i]->is_waiting && !peer_has_to_wait(server->peers[i]))
+            peer_go_on(server->peers[i], now);
     turns_give(server, now);
-    guests_remove_gone(server, now);
+    peers_remove_gone(server, now);
     struct data_adoption adoption;
-    struct guest *leaves;
+    struct peer *leaves;
     while (connection_queue_next(server, now, &adoption, &leaves))
         adopted_enter(server, &adoption, leaves, now);
     server->worked = now;
-    if (somebody_knocks) guests_accept(server, now);  // last: others may have to leave for them
+    if (somebody_knocks) peers_accept(server, now);   // last: others may have to leave for them
 }

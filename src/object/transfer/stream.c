@@ -44,10 +44,10 @@ void data_server_flow_forget(struct data_server *server, rota_object_id object)
 {
     struct flow *flow = flow_find(server, object);
     if (!flow) return;
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        if (server->guests[i]->flow == flow) {
-            flow_end(server->guests[i]);
-            server->guests[i]->state = GUEST_GONE;
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        if (server->peers[i]->flow == flow) {
+            flow_end(server->peers[i]);
+            server->peers[i]->state = PEER_GONE;
         }
     flow_free(server, flow);
 }
@@ -63,8 +63,8 @@ void data_server_flow_over(struct data_server *server, rota_object_id object, in
     if (!flow) return;
     flow->is_over = true;
     flow->is_done = flow->is_left;
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        if (server->guests[i]->flow == flow) guest_go_on(server->guests[i], now);
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        if (server->peers[i]->flow == flow) peer_go_on(server->peers[i], now);
 }
 
 bool data_server_next_flowed(struct data_server *server, rota_object_id *object)
@@ -90,71 +90,71 @@ const void *data_server_flow_look(const struct data_server *server, const void *
 // ---- Sending to the reader ------------------------------------------------------------------
 
 // There is only one reader: data that was read cannot be read again.
-bool flow_begin(struct guest *guest, struct flow *flow)
+bool flow_begin(struct peer *peer, struct flow *flow)
 {
     if (flow->is_taken) return false;
-    guest->flow_file = open(flow->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (guest->flow_file < 0) return false;
+    peer->flow_file = open(flow->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (peer->flow_file < 0) return false;
     flow->is_taken = true;
-    guest->flow = flow;
-    guest->state = GUEST_KNOWN;
+    peer->flow = flow;
+    peer->state = PEER_KNOWN;
     return true;
 }
 
 // The writer is not told at once that its reader is gone: the server learns of the reader's end
 // first, and tells it then. Otherwise a writer whose reader's machine died would fail before the
 // reader.
-void flow_end(struct guest *guest)
+void flow_end(struct peer *peer)
 {
-    if (!guest->flow) return;
-    if (guest->is_flow_watched) os_loop_remove(guest->server->loop, guest->flow_file);
-    close(guest->flow_file);
-    guest->flow->is_done = guest->flow->is_over;
-    guest->flow->is_left = !guest->flow->is_over;
-    guest->flow = NULL;
-    guest->is_flow_watched = false;
+    if (!peer->flow) return;
+    if (peer->is_flow_watched) os_loop_remove(peer->server->loop, peer->flow_file);
+    close(peer->flow_file);
+    peer->flow->is_done = peer->flow->is_over;
+    peer->flow->is_left = !peer->flow->is_over;
+    peer->flow = NULL;
+    peer->is_flow_watched = false;
 }
 
 // While data waits to be sent the FIFO is not watched.
-void flow_watch(struct guest *guest)
+void flow_watch(struct peer *peer)
 {
-    bool reads = guest->flow && !guest->link->out.length && guest->state != GUEST_GONE;
-    if (!guest->flow || reads == guest->is_flow_watched) return;
+    bool reads = peer->flow && !peer->link->out.length && peer->state != PEER_GONE;
+    if (!peer->flow || reads == peer->is_flow_watched) return;
     if (reads)
-        os_loop_add(guest->server->loop, guest->flow_file, guest);
+        os_loop_add(peer->server->loop, peer->flow_file, peer);
     else
-        os_loop_remove(guest->server->loop, guest->flow_file);
-    guest->is_flow_watched = reads;
+        os_loop_remove(peer->server->loop, peer->flow_file);
+    peer->is_flow_watched = reads;
 }
 
-bool flow_go_on(struct guest *guest)
+bool flow_go_on(struct peer *peer)
 {
     struct wire_message piece = {.kind = WIRE_PIECE_MESSAGE};
-    struct wire_out *out = &guest->link->out;
+    struct wire_out *out = &peer->link->out;
     char bytes[FLOW_PIECE];
-    ssize_t got = read(guest->flow_file, bytes, sizeof bytes);
+    ssize_t got = read(peer->flow_file, bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) return false;
     bool is_empty = got < 0 && errno == EAGAIN;
-    if (is_empty && !guest->flow->is_over) return true;
+    if (is_empty && !peer->flow->is_over) return true;
     // the process that holds it open has died: that is not its end
-    if (got == 0 && !guest->flow->is_over) {
-        guest->state = GUEST_GONE;
+    if (got == 0 && !peer->flow->is_over) {
+        peer->state = PEER_GONE;
         return true;
     }
     piece.piece.entry = wire_text_of("");
-    piece.piece.offset = guest->flow->bytes;
+    piece.piece.offset = peer->flow->bytes;
     piece.piece.bytes = got > 0 ? (uint64_t)got : 0;
     wire_put(out, &piece);
     if (got <= 0) {
-        flow_end(guest);
+        flow_end(peer);
         return false;
     }
     char *room = wire_out_room(out, (uint32_t)got);
     if (!room) {
-        guest->state = GUEST_GONE;
+        peer->state = PEER_GONE;
         return true;
     }
     memcpy(room, bytes, (size_t)got);
-    guest->flow->bytes += (uint64_t)got;
+    peer->flow->bytes += (uint64_t)got;
     return false;
 }

@@ -295,7 +295,7 @@ void transfer_work(struct transfer *transfer, int64_t now)
 {
     struct link *link = transfer->link;
     if (!link || !transfer->is_read) return;
-    if (straight_receive(transfer, now)) {
+    if (receive_direct(transfer, now)) {
         transfer_watch(transfer);
         return;
     }

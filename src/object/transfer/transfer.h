@@ -30,9 +30,9 @@ enum {
     DATA_TICKET_SHARES = 1024,     // two clients may share one of them
     DATA_TICKET_BYTES = 64,        // of text at most, and DATA_TICKET_LEAST at least
     DATA_TICKET_LEAST = 16,
-    DATA_GUESTS_MAX = 64,      // connections of a server
-    DATA_GUESTS_KIND = 48,     // of them for clients, or for workers, where both connect,
-    DATA_GUESTS_CLIENT = 24,   // and for one client; the others wait
+    DATA_PEERS_MAX = 64,       // connections of a server
+    DATA_PEERS_KIND = 48,      // of them for clients, or for workers, where both connect,
+    DATA_PEERS_CLIENT = 24,    // and for one client; the others wait
     DATA_QUEUE_MAX = 512,      // connections that wait; more are told to try again
     DATA_QUEUE_KIND = 448,     // of them for clients, or for workers,
     DATA_QUEUE_CLIENT = 256,   // and for one client
@@ -50,8 +50,8 @@ enum {
     // a peer that moves less than DATA_STALL_BYTES in this time is dropped
     DATA_STALL_TICKS = 30 * 1000000,
     DATA_STALL_BYTES = 64 << 10,
-    DATA_GREET_TICKS = 10 * 1000000,  // within which a guest has to show its ticket
-    DATA_GRACE_TICKS = 1000000,       // for which a guest is served before it makes room
+    DATA_GREET_TICKS = 10 * 1000000,  // within which a peer has to show its ticket
+    DATA_GRACE_TICKS = 1000000,       // for which a peer is served before it makes room
 };
 
 // ---- serve_objects.c, serve_peer.c, tickets.c ---------------------------------------------------
@@ -96,7 +96,7 @@ void data_server_on_bound(struct data_server *server, data_bound_fn *call, void 
 // Called when a peer has uploaded contents, bound an object, or was refused that; with the reason
 // DATA_REVOKED and nothing else, when its connection ended with its key. The context is that of
 // on_bound.
-struct data_brought {
+struct data_upload {
     char *who;                 // null: unknown
     uint32_t contents;         // since the last report,
     uint64_t bytes;            // their size
@@ -104,8 +104,8 @@ struct data_brought {
     struct cache_entry entry;  // to this content
     const char *reason;        // "": it was not refused
 };
-typedef void data_brought_fn(void *context, const struct data_brought *brought);
-void data_server_on_brought(struct data_server *server, data_brought_fn *call);
+typedef void data_upload_fn(void *context, const struct data_upload *upload);
+void data_server_on_upload(struct data_server *server, data_upload_fn *call);
 // From now on the ticket is valid for this object. False: it is too short or too long.
 bool data_server_serve(struct data_server *server, const struct wire_serve *serve, int64_t now);
 
@@ -126,7 +126,7 @@ const void *data_server_flow_look(const struct data_server *server, const void *
 
 // The key that had too many connections since the last call, "" for a user of this machine. Null:
 // none had.
-const char *data_server_crowder(struct data_server *server);
+const char *data_server_crowded_by(struct data_server *server);
 uint32_t data_server_connections(const struct data_server *server);  // served, or waiting
 int data_server_file(const struct data_server *server);
 int64_t data_server_due(const struct data_server *server);

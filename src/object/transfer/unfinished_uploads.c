@@ -81,30 +81,30 @@ static void one_drop(struct cache *cache, struct parts *parts, bool by_bytes)
 }
 
 // Of two parts of one content the longer one stays.
-static bool is_worth_it(struct guest *guest)
+static bool is_worth_it(struct peer *peer)
 {
-    struct parts *parts = &guest->server->parts;
-    if (!guest->put.left || guest->put.written < PART_LEAST) return false;
-    struct put *other = part_find(parts, guest->owner, &guest->put.entry);
+    struct parts *parts = &peer->server->parts;
+    if (!peer->put.left || peer->put.written < PART_LEAST) return false;
+    struct put *other = part_find(parts, peer->owner, &peer->put.entry);
     if (!other) return true;
-    if (other->written >= guest->put.written) return false;
-    part_drop(guest->server->cache, parts, other);
+    if (other->written >= peer->put.written) return false;
+    part_drop(peer->server->cache, parts, other);
     return true;
 }
 
-void put_leave(struct guest *guest, int64_t now)
+void put_leave(struct peer *peer, int64_t now)
 {
-    struct cache *cache = guest->server->cache;
-    struct parts *parts = &guest->server->parts;
+    struct cache *cache = peer->server->cache;
+    struct parts *parts = &peer->server->parts;
     parts_forget(cache, parts, now - PART_TICKS);
-    if (!is_worth_it(guest)) {
-        put_drop(cache, &guest->put);
+    if (!is_worth_it(peer)) {
+        put_drop(cache, &peer->put);
         return;
     }
-    guest->put.since = now;
-    guest->put.owner = guest->owner;
-    parts->items[parts->count++] = guest->put;
-    put_init(&guest->put);
+    peer->put.since = now;
+    peer->put.owner = peer->owner;
+    parts->items[parts->count++] = peer->put;
+    put_init(&peer->put);
     while (parts->count > PARTS_MAX) one_drop(cache, parts, false);
     while (parts_of(parts, NULL).bytes > cache->bytes_max) one_drop(cache, parts, true);
 }
@@ -131,40 +131,40 @@ bool disk_can_hold(const struct cache *cache, uint64_t bytes)
 static uint64_t unfinished_of(const struct data_server *server, struct data_owner owner)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < server->guest_count; i++)
-        if (owner_is(server->guests[i]->owner, owner)) bytes += server->guests[i]->put.written;
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        if (owner_is(server->peers[i]->owner, owner)) bytes += server->peers[i]->put.written;
     return bytes;
 }
 
-// The largest upload of the owner with the most, if that is more than this guest's owner has.
-static struct guest *largest_other(const struct guest *guest)
+// The largest upload of the owner with the most, if that is more than this peer's owner has.
+static struct peer *largest_other(const struct peer *peer)
 {
-    const struct data_server *server = guest->server;
-    struct guest *largest = NULL;
-    uint64_t most = unfinished_of(server, guest->owner);
-    for (uint32_t i = 0; i < server->guest_count; i++) {
-        struct guest *other = server->guests[i];
+    const struct data_server *server = peer->server;
+    struct peer *largest = NULL;
+    uint64_t most = unfinished_of(server, peer->owner);
+    for (uint32_t i = 0; i < server->peer_count; i++) {
+        struct peer *other = server->peers[i];
         uint64_t has = unfinished_of(server, other->owner);
         bool is_larger = has > most
                          || (largest && has == most && other->put.written > largest->put.written);
-        if (!other->put.written || owner_is(other->owner, guest->owner) || !is_larger) continue;
+        if (!other->put.written || owner_is(other->owner, peer->owner) || !is_larger) continue;
         largest = other;
         most = has;
     }
     return largest;
 }
 
-bool disk_make_room(struct guest *guest)
+bool disk_make_room(struct peer *peer)
 {
-    struct data_server *server = guest->server;
+    struct data_server *server = peer->server;
     if (server->parts.count) {
         one_drop(server->cache, &server->parts, true);
         return true;
     }
-    struct guest *other = largest_other(guest);
+    struct peer *other = largest_other(peer);
     if (!other) return false;
     put_drop(server->cache, &other->put);
     put_deny(other, WIRE_REFUSED_FULL, no_room);
-    guest_go_on(other, server->worked);
+    peer_go_on(other, server->worked);
     return true;
 }

@@ -6,22 +6,22 @@
 #include <string.h>
 
 // For the audit log. Contents alone are reported with the next bind, or when the connection ends.
-void brought_tell(struct guest *guest, const char *reason)
+void upload_report(struct peer *peer, const char *reason)
 {
-    struct data_brought *brought = &guest->brought;
-    bool is_bound = brought->object.high || brought->object.low;
-    brought->reason = reason;
-    if (guest->server->on_brought && (is_bound || brought->contents || *reason))
-        guest->server->on_brought(guest->server->context, brought);
-    *brought = (struct data_brought){.who = brought->who};
+    struct data_upload *upload = &peer->upload;
+    bool is_bound = upload->object.high || upload->object.low;
+    upload->reason = reason;
+    if (peer->server->on_upload && (is_bound || upload->contents || *reason))
+        peer->server->on_upload(peer->server->context, upload);
+    *upload = (struct data_upload){.who = upload->who};
 }
 
 const char no_room[] = "no space left on the server";
 
-void put_deny(struct guest *guest, enum wire_code code, const char *reason)
+void put_deny(struct peer *peer, enum wire_code code, const char *reason)
 {
-    brought_tell(guest, reason);
-    guest_deny(guest, code, reason);
+    upload_report(peer, reason);
+    peer_deny(peer, code, reason);
 }
 
 void put_init(struct put *put)
@@ -38,48 +38,48 @@ void put_drop(struct cache *cache, struct put *put)
 
 // ---- Offers ---------------------------------------------------------------------------------
 
-static void want(struct guest *guest, wire_text entry, uint64_t offset)
+static void want(struct peer *peer, wire_text entry, uint64_t offset)
 {
     struct wire_message message = {.kind = WIRE_WANT_MESSAGE};
     message.want.entry = entry;
     message.want.offset = offset;
-    wire_put(&guest->link->out, &message);
+    wire_put(&peer->link->out, &message);
 }
 
-void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
+void on_offer(struct peer *peer, const struct wire_offer *offer, int64_t now)
 {
     struct wire_message offered = {.kind = WIRE_OFFERED_MESSAGE};
-    guest->state = GUEST_KNOWN;
+    peer->state = PEER_KNOWN;
     for (uint32_t i = 0; i < offer->entries.count; i++) {
         struct cache_entry entry;
         if (!cache_entry_read(offer->entries.items[i].bytes, &entry)) {
-            put_deny(guest, WIRE_REFUSED_REQUEST, "invalid content description");
+            put_deny(peer, WIRE_REFUSED_REQUEST, "invalid content description");
             return;
         }
-        if (cache_reuse(guest->server->cache, &entry)) continue;
-        const struct put *part = part_find(&guest->server->parts, guest->owner,
+        if (cache_reuse(peer->server->cache, &entry)) continue;
+        const struct put *part = part_find(&peer->server->parts, peer->owner,
                                            &entry);
-        want(guest, offer->entries.items[i], part ? part->written : 0);
+        want(peer, offer->entries.items[i], part ? part->written : 0);
         offered.offered.wanted++;
     }
-    wire_put(&guest->link->out, &offered);
-    pace_begin(&guest->pace, now);  // hashing existing files may have taken a while
+    wire_put(&peer->link->out, &offered);
+    pace_begin(&peer->pace, now);   // hashing existing files may have taken a while
 }
 
 // ---- Receiving ------------------------------------------------------------------------------
 
-static void deny_cache(struct guest *guest, const struct cache_error *error, int reason)
+static void deny_cache(struct peer *peer, const struct cache_error *error, int reason)
 {
     bool is_full = reason == ENOSPC || reason == EDQUOT;
     const char *text = is_full ? no_room : error->text;
-    put_drop(guest->server->cache, &guest->put);
-    put_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
+    put_drop(peer->server->cache, &peer->put);
+    put_deny(peer, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
 }
 
-static void put_whole(struct guest *guest)
+static void put_whole(struct peer *peer)
 {
-    struct put *put = &guest->put;
-    struct cache *cache = guest->server->cache;
+    struct put *put = &peer->put;
+    struct cache *cache = peer->server->cache;
     struct cache_error error = {0};
     struct cache_entry entry = put->entry;
     uint8_t hash[CACHE_HASH];
@@ -88,103 +88,103 @@ static void put_whole(struct guest *guest)
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
         // The wrong bytes may be those of the previous connection: the client starts again.
         enum wire_code code = put->is_resumed ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_CONFLICT;
-        guest->brought.entry = put->entry;
+        peer->upload.entry = put->entry;
         put_drop(cache, put);
-        put_deny(guest, code, "the bytes do not match their hash");
+        put_deny(peer, code, "the bytes do not match their hash");
         return;
     }
     errno = 0;
     if (!cache_arrival_add(cache, &put->arrival, &entry, &error)) {
-        deny_cache(guest, &error, errno);
+        deny_cache(peer, &error, errno);
         return;
     }
     put_drop(cache, put);
-    guest->brought.contents++;
-    guest->brought.bytes += entry.bytes;
+    peer->upload.contents++;
+    peer->upload.bytes += entry.bytes;
     cache_entry_write(&entry, text);
     struct wire_message stored = {.kind = WIRE_STORED_MESSAGE};
     stored.stored.entry = wire_text_of(text);
-    wire_put(&guest->link->out, &stored);
+    wire_put(&peer->link->out, &stored);
 }
 
-static bool put_begin(struct guest *guest, const struct cache_entry *entry)
+static bool put_begin(struct peer *peer, const struct cache_entry *entry)
 {
-    struct put *put = &guest->put;
+    struct put *put = &peer->put;
     struct cache_error error = {0};
     errno = 0;
     put->entry = *entry;
-    bool fine = cache_arrival_open(guest->server->cache, &put->arrival, &error);
-    if (fine) put->sum = cache_sum_open(guest->server->cache, &error);
+    bool fine = cache_arrival_open(peer->server->cache, &put->arrival, &error);
+    if (fine) put->sum = cache_sum_open(peer->server->cache, &error);
     if (fine && put->sum) return true;
-    deny_cache(guest, &error, errno);
+    deny_cache(peer, &error, errno);
     return false;
 }
 
 // From the beginning, or from where an earlier upload of this content by this owner broke off.
-void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now)
+void on_put_piece(struct peer *peer, const struct wire_piece *piece, int64_t now)
 {
-    struct parts *parts = &guest->server->parts;
+    struct parts *parts = &peer->server->parts;
     struct cache_entry entry;
     bool fine = cache_entry_read(piece->entry.bytes, &entry);
     uint64_t size = fine && entry.kind == CACHE_FILE ? entry.bytes : DATA_LIST_BYTES_MAX;
     fine = fine && piece->offset <= size && piece->bytes <= size - piece->offset
            && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
-    struct put *part = fine ? part_find(parts, guest->owner, &entry) : NULL;
+    struct put *part = fine ? part_find(parts, peer->owner, &entry) : NULL;
     if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
-        put_deny(guest, WIRE_REFUSED_REQUEST, "the piece was not requested");
+        put_deny(peer, WIRE_REFUSED_REQUEST, "the piece was not requested");
         return;
     }
-    if (!disk_can_hold(guest->server->cache, piece->offset + piece->bytes)) {
-        put_deny(guest, WIRE_REFUSED_FULL, no_room);
+    if (!disk_can_hold(peer->server->cache, piece->offset + piece->bytes)) {
+        put_deny(peer, WIRE_REFUSED_FULL, no_room);
         return;
     }
     if (piece->offset) {
-        guest->put = *part;
-        guest->put.is_resumed = true;
+        peer->put = *part;
+        peer->put.is_resumed = true;
         part_remove(parts, part);
-    } else if (!put_begin(guest, &entry)) {
+    } else if (!put_begin(peer, &entry)) {
         return;
     }
-    guest->state = GUEST_KNOWN;
-    guest->put.left = piece->bytes;
-    pace_begin(&guest->pace, now);
-    if (!piece->bytes) put_whole(guest);
+    peer->state = PEER_KNOWN;
+    peer->put.left = piece->bytes;
+    pace_begin(&peer->pace, now);
+    if (!piece->bytes) put_whole(peer);
 }
 
-static bool put_write(struct guest *guest, const char *bytes, uint32_t count)
+static bool put_write(struct peer *peer, const char *bytes, uint32_t count)
 {
-    struct put *put = &guest->put;
+    struct put *put = &peer->put;
     for (;;) {
         errno = ENOSPC;
-        if (disk_has_room(guest->server->cache, count)
+        if (disk_has_room(peer->server->cache, count)
             && os_write_at(put->arrival.fd, bytes, count, put->written))
             return true;
         int reason = errno;
         bool is_full = reason == ENOSPC || reason == EDQUOT;
-        if (is_full && disk_make_room(guest)) continue;
+        if (is_full && disk_make_room(peer)) continue;
         errno = reason;
         return false;
     }
 }
 
-bool put_go_on(struct guest *guest)
+bool put_go_on(struct peer *peer)
 {
-    struct put *put = &guest->put;
+    struct put *put = &peer->put;
     const char *bytes;
-    uint32_t count = wire_take_raw(&guest->link->in, put->left, &bytes);
+    uint32_t count = wire_take_raw(&peer->link->in, put->left, &bytes);
     if (count == 0) return true;
-    if (!put_write(guest, bytes, count)) {
+    if (!put_write(peer, bytes, count)) {
         int reason = errno;
         struct cache_error error = {.fault = CACHE_BROKEN};
         memcpy(error.text, "the disk of the server failed", 29);
-        deny_cache(guest, &error, reason);
+        deny_cache(peer, &error, reason);
         return true;
     }
     os_sum_add(put->sum, bytes, count);
     put->written += count;
     put->left -= count;
-    guest->pace.bytes += count;
-    if (!put->left) put_whole(guest);
+    peer->pace.bytes += count;
+    if (!put->left) put_whole(peer);
     return false;
 }
 
@@ -242,36 +242,36 @@ static bool is_another(struct cache *cache, rota_object_id object, const struct 
 }
 
 // The content of an object never changes: a client that names another one is wrong, or malicious.
-void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
+void on_bind(struct peer *peer, const struct wire_bind *bind, int64_t now)
 {
-    struct data_server *server = guest->server;
+    struct data_server *server = peer->server;
     struct cache_entry entry;
     struct cache_error error = {0};
     struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
-    guest->brought.object = bind->object;
+    peer->upload.object = bind->object;
     if (!cache_entry_read(bind->entry.bytes, &entry)) {
-        put_deny(guest, WIRE_REFUSED_REQUEST, "invalid content description");
+        put_deny(peer, WIRE_REFUSED_REQUEST, "invalid content description");
         return;
     }
-    guest->brought.entry = entry;
+    peer->upload.entry = entry;
     const char *fault = bind_fault(bind->object, &entry);
     if (fault) {
-        put_deny(guest, WIRE_REFUSED_REQUEST, fault);
+        put_deny(peer, WIRE_REFUSED_REQUEST, fault);
         return;
     }
     if (is_another(server->cache, bind->object, &entry)) {
-        put_deny(guest, WIRE_REFUSED_CONFLICT, "the object has another content");
+        put_deny(peer, WIRE_REFUSED_CONFLICT, "the object has another content");
         return;
     }
     if (!bind_content(server, bind->object, &entry, now, &error)) {
         bool is_lost = error.fault == CACHE_LOST;
-        put_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
+        put_deny(peer, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
                  is_lost ? "the content is not in the object store" : error.text);
         return;
     }
-    guest->pace.bytes += DATA_STALL_BYTES;
+    peer->pace.bytes += DATA_STALL_BYTES;
     if (server->on_bound) server->on_bound(server->context, bind->object, &entry);
-    brought_tell(guest, "");
+    upload_report(peer, "");
     bound.bound.object = bind->object;
-    wire_put(&guest->link->out, &bound);
+    wire_put(&peer->link->out, &bound);
 }

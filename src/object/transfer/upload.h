@@ -9,7 +9,7 @@ struct put {
     struct os_sum *sum;
     uint64_t written, left;
     bool is_resumed;               // it begins with bytes of another connection
-    struct data_owner owner;       // of one whose guest disconnected,
+    struct data_owner owner;       // of one whose peer disconnected,
     int64_t since;                 // at this time
 };
 
@@ -34,20 +34,20 @@ struct trees {
     uint32_t count;
 };
 
-struct guest;
+struct peer;
 void put_init(struct put *put);
 void put_drop(struct cache *cache, struct put *put);
-void put_deny(struct guest *guest, enum wire_code code, const char *reason);
+void put_deny(struct peer *peer, enum wire_code code, const char *reason);
 extern const char no_room[];
-void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
-void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
-bool put_go_on(struct guest *guest);  // true: all that has arrived was processed
-void brought_tell(struct guest *guest, const char *reason);  // "": it was not refused
-void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now);
+void on_offer(struct peer *peer, const struct wire_offer *offer, int64_t now);
+void on_put_piece(struct peer *peer, const struct wire_piece *piece, int64_t now);
+bool put_go_on(struct peer *peer);    // true: all that has arrived was processed
+void upload_report(struct peer *peer, const char *reason);    // "": it was not refused
+void on_bind(struct peer *peer, const struct wire_bind *bind, int64_t now);
 
 // ---- unfinished_uploads.c: incomplete uploads -----------------------------------------------
 
-void put_leave(struct guest *guest, int64_t now);  // its guest disconnects
+void put_leave(struct peer *peer, int64_t now);    // its peer disconnects
 struct put *part_find(struct parts *parts, struct data_owner owner,
                       const struct cache_entry *entry);
 void part_remove(struct parts *parts, struct put *part);
@@ -55,5 +55,5 @@ void parts_release(struct cache *cache, struct parts *parts);
 // Whether the bytes fit on the disk now, and whether they fit at all.
 bool disk_has_room(const struct cache *cache, uint64_t bytes);
 bool disk_can_hold(const struct cache *cache, uint64_t bytes);
-// Drops something to make room for the data of this guest. False: nothing can be dropped.
-bool disk_make_room(struct guest *guest);
+// Drops something to make room for the data of this peer. False: nothing can be dropped.
+bool disk_make_room(struct peer *peer);

@@ -165,7 +165,7 @@ void cluster_claims_revoke(struct cluster *cluster)
 
 void cluster_claims_close(struct cluster *cluster)
 {
-    cluster_wishes_forget(cluster, NULL);
+    cluster_claim_queue_forget(cluster, NULL);
     map_release(&memory_heap, &cluster->handlers.claims_by_token);
     free(cluster->handlers.claims);
 }
@@ -237,7 +237,7 @@ static void end_note(struct cluster *cluster, const struct cluster_claim *claim,
                                      .ended = cluster->server->now,
                                      .reason = cluster_reason(reason)};
     if (!finished.began) finished.began = finished.ended;
-    if (!ends_note(cluster->server, &finished, (rota_worker_id){0})) cluster_no_memory();
+    if (!attempt_end_note(cluster->server, &finished, (rota_worker_id){0})) cluster_no_memory();
 }
 
 static uint64_t hash_of(enum wire_kind kind, rota_task_id task, uint64_t token, uint32_t flags)

@@ -7,11 +7,11 @@
 // when the turn is durable. A refused one waits in `waiting`, in order of arrival, and is tried
 // again when something has changed, until its time is up; then it is refused.
 //
-// A cluster_wish belongs to this file: to the list `waiting`, or to `granting` between the step and
-// the GRANT of the same turn. Its peer may disconnect at any time; the request is then dropped, and
-// a task already granted is released when its lease expires, unless the handler repeats the
-// request. A repeated request, over any connection, is recognized by its id and gets the stored
-// answer.
+// A cluster_queued_claim belongs to this file: to the list `waiting`, or to `granting` between the
+// step and the GRANT of the same turn. Its peer may disconnect at any time; the request is then
+// dropped, and a task already granted is released when its lease expires, unless the handler
+// repeats the request. A repeated request, over any connection, is recognized by its id and gets
+// the stored answer.
 #include "server/cluster/request.h"
 #include "server/cluster/tokens.h"
 
@@ -24,8 +24,8 @@ enum { FILTERS = 16, ANSWER_MAX = 100 };
 static const rota_time lease_min = 1000000, lease_max = 7ll * 24 * 3600 * 1000000;
 
 // A CLAIM of a handler. Its token was passed to the core, and is new with each try.
-struct cluster_wish {
-    struct cluster_wish *next;
+struct cluster_queued_claim {
+    struct cluster_queued_claim *next;
     struct cluster_peer *peer;  // null: disconnected
     char key[40];               // key of the peer
     struct wire_claim claim;
@@ -33,123 +33,128 @@ struct cluster_wish {
     rota_time until;  // ticks: when to stop waiting
 };
 
-static void wish_append(struct cluster_wishes *list, struct cluster_wish *wish)
+static void claim_queue_append(struct cluster_claim_queue *list,
+                               struct cluster_queued_claim *queued)
 {
-    wish->next = NULL;
+    queued->next = NULL;
     if (list->first)
-        list->last->next = wish;
+        list->last->next = queued;
     else
-        list->first = wish;
-    list->last = wish;
+        list->first = queued;
+    list->last = queued;
 }
 
-static struct cluster_wish *wish_first(struct cluster_wishes *list)
+static struct cluster_queued_claim *claim_queue_first(struct cluster_claim_queue *list)
 {
-    struct cluster_wish *wish = list->first;
-    if (wish) list->first = wish->next;
-    return wish;
+    struct cluster_queued_claim *queued = list->first;
+    if (queued) list->first = queued->next;
+    return queued;
 }
 
-static bool is_any(const struct cluster_wish *wish)
+static bool is_any(const struct cluster_queued_claim *queued)
 {
-    return !wish->claim.task.task;
+    return !queued->claim.task.task;
 }
 
-static struct cluster_request request_of(const struct cluster_wish *wish)
+static struct cluster_request request_of(const struct cluster_queued_claim *queued)
 {
-    return (struct cluster_request){wish->claim.high, wish->claim.low, wish->hash};
+    return (struct cluster_request){queued->claim.high, queued->claim.low, queued->hash};
 }
 
 // ---- Trying to claim ------------------------------------------------------------------------
 
 // A refusal is not stored: a repeated request gets the present state.
-static void wish_refuse(struct cluster_wish *wish, enum wire_code code, const char *reason)
+static void queued_refuse(struct cluster_queued_claim *queued, enum wire_code code,
+                          const char *reason)
 {
-    cluster_refuse(wish->peer, wish->claim.high, wish->claim.low, code, reason);
-    free(wish);
+    cluster_refuse(queued->peer, queued->claim.high, queued->claim.low, code, reason);
+    free(queued);
 }
 
 // A named task that has ended does not become available by itself, nor does one that was removed.
-static bool may_come(const struct cluster *cluster, const struct cluster_wish *wish)
+static bool may_come(const struct cluster *cluster, const struct cluster_queued_claim *queued)
 {
-    if (is_any(wish)) return true;
-    enum rota_task_state state = rota_task_state(cluster->server->rota, wish->claim.task);
+    if (is_any(queued)) return true;
+    enum rota_task_state state = rota_task_state(cluster->server->rota, queued->claim.task);
     if (state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED)
-        return wish->claim.flags & ROTA_FAILED_OK;
+        return queued->claim.flags & ROTA_FAILED_OK;
     return state != ROTA_TASK_NONE && state != ROTA_TASK_SUCCEEDED;
 }
 
 // With FETCHED_OK a claim for a task that is already claimed succeeds without an effect.
-static bool is_granted(const struct cluster *cluster, const struct cluster_wish *wish)
+static bool is_granted(const struct cluster *cluster, const struct cluster_queued_claim *queued)
 {
     struct rota_task_view view;
-    return is_any(wish)
-           || (rota_task_look(cluster->server->rota, wish->claim.task, &view)
-               && view.handler == wish->token);
+    return is_any(queued)
+           || (rota_task_look(cluster->server->rota, queued->claim.task, &view)
+               && view.handler == queued->token);
 }
 
-static enum rota_error wish_try(struct cluster *cluster, struct cluster_wish *wish)
+static enum rota_error queued_try(struct cluster *cluster, struct cluster_queued_claim *queued)
 {
     struct rota_event event = {.kind = ROTA_EVENT_CLAIM};
-    event.claim.handler = wish->token = cluster_token_next(cluster);
-    event.claim.task = wish->claim.task;
-    event.claim.flags = wish->claim.flags & (ROTA_FETCHED_OK | ROTA_FAILED_OK);
+    event.claim.handler = queued->token = cluster_token_next(cluster);
+    event.claim.task = queued->claim.task;
+    event.claim.flags = queued->claim.flags & (ROTA_FETCHED_OK | ROTA_FAILED_OK);
     return server_step(cluster->server, &event);
 }
 
 // The request is answered with success.
-static void wish_accept(struct cluster *cluster, struct cluster_wish *wish)
+static void queued_accept(struct cluster *cluster, struct cluster_queued_claim *queued)
 {
-    if (is_granted(cluster, wish)) {
-        wish_append(&cluster->handlers.granting, wish);
+    if (is_granted(cluster, queued)) {
+        claim_queue_append(&cluster->handlers.granting, queued);
         return;
     }
-    struct cluster_request request = request_of(wish);
-    cluster_request_done(cluster, wish->peer, &request, "already claimed");
-    free(wish);
+    struct cluster_request request = request_of(queued);
+    cluster_request_done(cluster, queued->peer, &request, "already claimed");
+    free(queued);
 }
 
 // No task is available now, or ever. True: the request waits.
-static bool wish_keep(struct cluster *cluster, struct cluster_wish *wish, enum rota_error error)
+static bool queued_keep(struct cluster *cluster, struct cluster_queued_claim *queued,
+                        enum rota_error error)
 {
-    bool waits = error == ROTA_NOT_NOW && cluster->ticks < wish->until && may_come(cluster, wish);
+    bool waits
+        = error == ROTA_NOT_NOW && cluster->ticks < queued->until && may_come(cluster, queued);
     if (waits) {
-        wish_append(&cluster->handlers.waiting, wish);
-        if (wish->until < cluster->handlers.claims_due) cluster->handlers.claims_due = wish->until;
-    } else if (error == ROTA_NOT_NOW && is_any(wish)) {
-        wish_refuse(wish, WIRE_REFUSED_NOTHING, "no task is available");
+        claim_queue_append(&cluster->handlers.waiting, queued);
+        if (queued->until < cluster->handlers.claims_due)
+            cluster->handlers.claims_due = queued->until;
+    } else if (error == ROTA_NOT_NOW && is_any(queued)) {
+        queued_refuse(queued, WIRE_REFUSED_NOTHING, "no task is available");
     } else {
-        cluster_refuse_error(cluster, wish->peer, wish->claim.high, wish->claim.low, error);
-        free(wish);
+        cluster_refuse_error(cluster, queued->peer, queued->claim.high, queued->claim.low, error);
+        free(queued);
     }
     return waits;
 }
 
-static bool wish_own(struct cluster_wish *wish, struct cluster_peer *peer)
+static bool queued_own(struct cluster_queued_claim *queued, struct cluster_peer *peer)
 {
-    wish->peer = peer;
-    snprintf(wish->key, sizeof wish->key, "%s", peer->id);
+    queued->peer = peer;
+    snprintf(queued->key, sizeof queued->key, "%s", peer->id);
     return true;
 }
 
 // A handler that repeats an unanswered request over another connection is answered there.
-static bool wish_again(const struct cluster_wishes *list, struct cluster_peer *peer,
-                       const struct wire_claim *claim)
+static bool queued_again(const struct cluster_claim_queue *list, struct cluster_peer *peer,
+                         const struct wire_claim *claim)
 {
-    for (struct cluster_wish *wish = list->first; wish; wish = wish->next)
-        if (SAME_ID(wish->claim, *claim)) return wish_own(wish, peer);
+    for (struct cluster_queued_claim *queued = list->first; queued; queued = queued->next)
+        if (SAME_ID(queued->claim, *claim)) return queued_own(queued, peer);
     return false;
 }
 
-void cluster_wish(struct cluster *cluster, struct cluster_peer *peer,
-                  const struct wire_claim *claim)
+void cluster_claim_request(struct cluster *cluster, struct cluster_peer *peer,
+                           const struct wire_claim *claim)
 {
     uint64_t hash = hash_mix(hash_mix(WIRE_CLAIM_MESSAGE, claim->task.job), claim->task.task);
     hash = hash_mix(hash_mix(hash, claim->flags), (uint64_t)claim->lease);
     struct cluster_request request = {claim->high, claim->low, hash};
     if (cluster_request_is_old(cluster, peer, &request)) return;
-    if (wish_again(&cluster->handlers.waiting, peer, claim)) return;
-    if (wish_again(&cluster->handlers.granting, peer, claim)) return;
+    if (queued_again(&cluster->handlers.waiting, peer, claim)) return;
+    if (queued_again(&cluster->handlers.granting, peer, claim)) return;
     bool sound = claim->wait >= 0
                  && (!claim->lease || (claim->lease >= lease_min && claim->lease <= lease_max));
     if (!sound) {
@@ -157,16 +162,16 @@ void cluster_wish(struct cluster *cluster, struct cluster_peer *peer,
                        "a lease must be 1 s to 7 days, and a wait must not be negative");
         return;
     }
-    struct cluster_wish *wish = cluster_allocate(1, sizeof *wish);
-    *wish = (struct cluster_wish){.claim = *claim, .hash = hash};
-    wish_own(wish, peer);
-    wish->until
+    struct cluster_queued_claim *queued = cluster_allocate(1, sizeof *queued);
+    *queued = (struct cluster_queued_claim){.claim = *claim, .hash = hash};
+    queued_own(queued, peer);
+    queued->until
         = claim->wait < ROTA_NEVER - cluster->ticks ? cluster->ticks + claim->wait : ROTA_NEVER;
-    enum rota_error error = wish_try(cluster, wish);
+    enum rota_error error = queued_try(cluster, queued);
     if (error)
-        wish_keep(cluster, wish, error);
+        queued_keep(cluster, queued, error);
     else
-        wish_accept(cluster, wish);
+        queued_accept(cluster, queued);
 }
 
 // ---- Waiting -----------------------------------------------------------------------------------
@@ -177,47 +182,48 @@ struct filters {
     uint32_t count;
 };
 
-static bool is_in_vain(const struct filters *filters, const struct cluster_wish *wish)
+static bool is_in_vain(const struct filters *filters, const struct cluster_queued_claim *queued)
 {
-    for (uint32_t i = 0; is_any(wish) && i < filters->count; i++)
-        if (!filters->jobs[i] || filters->jobs[i] == wish->claim.task.job) return true;
+    for (uint32_t i = 0; is_any(queued) && i < filters->count; i++)
+        if (!filters->jobs[i] || filters->jobs[i] == queued->claim.task.job) return true;
     return false;
 }
 
-void cluster_wishes_look(struct cluster *cluster)
+void cluster_claim_queue_look(struct cluster *cluster)
 {
-    struct cluster_wishes list = cluster->handlers.waiting;
+    struct cluster_claim_queue list = cluster->handlers.waiting;
     struct filters filters = {.count = 0};
-    struct cluster_wish *wish;
-    cluster->handlers.waiting = (struct cluster_wishes){0};
-    while ((wish = wish_first(&list))) {
-        enum rota_error error = is_in_vain(&filters, wish) ? ROTA_NOT_NOW : wish_try(cluster, wish);
-        if (error == ROTA_NOT_NOW && is_any(wish) && filters.count < FILTERS)
-            filters.jobs[filters.count++] = wish->claim.task.job;
+    struct cluster_queued_claim *queued;
+    cluster->handlers.waiting = (struct cluster_claim_queue){0};
+    while ((queued = claim_queue_first(&list))) {
+        enum rota_error error
+            = is_in_vain(&filters, queued) ? ROTA_NOT_NOW : queued_try(cluster, queued);
+        if (error == ROTA_NOT_NOW && is_any(queued) && filters.count < FILTERS)
+            filters.jobs[filters.count++] = queued->claim.task.job;
         if (!error)
-            wish_accept(cluster, wish);
-        else if (error == ROTA_NOT_FOUND && is_any(wish))
-            wish_refuse(wish, WIRE_REFUSED_NOTHING, "the job has ended");
+            queued_accept(cluster, queued);
+        else if (error == ROTA_NOT_FOUND && is_any(queued))
+            queued_refuse(queued, WIRE_REFUSED_NOTHING, "the job has ended");
         else
-            wish_keep(cluster, wish, error);
+            queued_keep(cluster, queued, error);
     }
 }
 
-void cluster_wishes_forget(struct cluster *cluster, const struct cluster_peer *peer)
+void cluster_claim_queue_forget(struct cluster *cluster, const struct cluster_peer *peer)
 {
-    struct cluster_wishes list = cluster->handlers.waiting;
-    struct cluster_wish *wish;
-    cluster->handlers.waiting = (struct cluster_wishes){0};
-    while ((wish = wish_first(&list))) {
-        if (!peer || wish->peer == peer)
-            free(wish);
+    struct cluster_claim_queue list = cluster->handlers.waiting;
+    struct cluster_queued_claim *queued;
+    cluster->handlers.waiting = (struct cluster_claim_queue){0};
+    while ((queued = claim_queue_first(&list))) {
+        if (!peer || queued->peer == peer)
+            free(queued);
         else
-            wish_append(&cluster->handlers.waiting, wish);
+            claim_queue_append(&cluster->handlers.waiting, queued);
     }
-    for (wish = cluster->handlers.granting.first; wish; wish = wish->next)
-        if (wish->peer == peer) wish->peer = NULL;
+    for (queued = cluster->handlers.granting.first; queued; queued = queued->next)
+        if (queued->peer == peer) queued->peer = NULL;
     if (peer) return;
-    while ((wish = wish_first(&cluster->handlers.granting))) free(wish);
+    while ((queued = claim_queue_first(&cluster->handlers.granting))) free(queued);
 }
 
 // ---- Granting ----------------------------------------------------------------------------------
@@ -248,13 +254,13 @@ static void granted_put(struct cluster *cluster, struct cluster_peer *peer, uint
 }
 
 // The handler may repeat the request with this id: the answer is stored together with the claim.
-static void grant_note(struct cluster *cluster, const struct cluster_wish *wish,
+static void grant_note(struct cluster *cluster, const struct cluster_queued_claim *queued,
                        const struct cluster_claim *claim)
 {
     char text[ANSWER_MAX];
     snprintf(text, sizeof text, "grant %u.%u token %" PRIu64 " body %u", claim->task.job,
              claim->task.task, claim->token, claim->body);
-    struct cluster_request asked = request_of(wish);
+    struct cluster_request asked = request_of(queued);
     cluster_request_note(cluster, &asked, text);
     cluster_claim_keep(cluster, claim);
 }
@@ -282,20 +288,20 @@ bool cluster_grant_again(struct cluster *cluster, struct cluster_peer *peer, uin
 // The core grants in the order of the requests.
 void cluster_grant(struct cluster *cluster, const struct rota_action *action)
 {
-    struct cluster_wish *wish = wish_first(&cluster->handlers.granting);
-    assert(wish && wish->token == action->grant.handler);
-    rota_time lease = wish->claim.lease ? wish->claim.lease : cluster->limits.lease;
-    struct cluster_claim claim = {.token = wish->token,
+    struct cluster_queued_claim *queued = claim_queue_first(&cluster->handlers.granting);
+    assert(queued && queued->token == action->grant.handler);
+    rota_time lease = queued->claim.lease ? queued->claim.lease : cluster->limits.lease;
+    struct cluster_claim claim = {.token = queued->token,
                               .task = action->grant.task,
                               .attempt = action->grant.attempt,
                               .body = (uint32_t)action->grant.body,
                               .lease = lease,
                               .until = cluster->ticks + lease,
                               .began = cluster->server->now};
-    memcpy(claim.key, wish->key, sizeof claim.key);
+    memcpy(claim.key, queued->key, sizeof claim.key);
     cluster_claim_add(cluster, &claim);
-    grant_note(cluster, wish, &claim);
-    if (wish->peer)
-        granted_put(cluster, wish->peer, wish->claim.high, wish->claim.low, &claim);
-    free(wish);
+    grant_note(cluster, queued, &claim);
+    if (queued->peer)
+        granted_put(cluster, queued->peer, queued->claim.high, queued->claim.low, &claim);
+    free(queued);
 }

@@ -135,7 +135,7 @@ uint64_t cluster_write(struct cluster *cluster)
     cluster_drafts_look(cluster);
     cluster_object_store_sweep(cluster);
     cluster_claims_look(cluster);
-    cluster_wishes_look(cluster);
+    cluster_claim_queue_look(cluster);
     cluster_ahead_look(cluster);
     if (!server_decide(cluster->server)) return 0;
     cluster->handlers.look_again

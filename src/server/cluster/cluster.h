@@ -18,7 +18,7 @@
 #include "server/cluster/handlers.h"
 #include "server/cluster/quota.h"
 
-enum { CLUSTER_LOSSES = ENDS_LOSSES };  // in addition to the retries
+enum { CLUSTER_LOSSES = ATTEMPT_LOSSES_MAX };  // in addition to the retries
 
 enum { CLUSTER_HOUR = 16 };
 struct cluster_limits {

@@ -9,15 +9,15 @@ struct cluster_peer;
 struct rota_action;
 
 // A list, in order of arrival.
-struct cluster_wishes { struct cluster_wish *first, *last; };
+struct cluster_claim_queue { struct cluster_queued_claim *first, *last; };
 
 struct cluster_handlers {
     struct map claims_by_token;    // index + 1
     struct cluster_claim *claims;
     uint32_t claim_count, claim_capacity;
     rota_time claims_due;              // ticks: no claim expires before
-    struct cluster_wishes waiting;     // requests for which no task was available
-    struct cluster_wishes granting;    // in this turn, in the order of their GRANTs
+    struct cluster_claim_queue waiting;  // requests for which no task was available
+    struct cluster_claim_queue granting;  // in this turn, in the order of their GRANTs
     bool has_begun;                    // the first turn has begun
     bool look_again;                   // something changed that may satisfy a waiting request
 };
@@ -57,11 +57,12 @@ void cluster_renew(struct cluster *cluster, struct cluster_peer *peer,
 
 // ---- claim_queue.c: requests for a task, now or as soon as there is one ---------------------
 
-void cluster_wish(struct cluster *cluster, struct cluster_peer *peer,
-                  const struct wire_claim *claim);
+void cluster_claim_request(struct cluster *cluster, struct cluster_peer *peer,
+                           const struct wire_claim *claim);
 // in a turn: waiting requests get available tasks
-void cluster_wishes_look(struct cluster *cluster);
-void cluster_wishes_forget(struct cluster *cluster, const struct cluster_peer *peer);  // null: all
+void cluster_claim_queue_look(struct cluster *cluster);
+// Null: all.
+void cluster_claim_queue_forget(struct cluster *cluster, const struct cluster_peer *peer);
 void cluster_grant(struct cluster *cluster, const struct rota_action *action);
 // Sends the same answer again, if the claim still exists. False: the text is not that of a grant.
 bool cluster_grant_again(struct cluster *cluster, struct cluster_peer *peer, uint64_t high,

@@ -52,7 +52,7 @@ static bool input_is_away(struct cluster *cluster, const struct cluster_worker *
 enum cluster_lack cluster_lack_of(struct cluster *cluster, const struct cluster_worker *reader,
                           const struct wire_finished *finished)
 {
-    if (!ends_lacks_input(finished)) return CLUSTER_LACKS_NOTHING;
+    if (!attempt_end_lacks_input(finished)) return CLUSTER_LACKS_NOTHING;
     bool is_away = finished->status == ENODATA && input_is_away(cluster, reader, finished->task);
     return is_away ? CLUSTER_INPUT_IS_AWAY : CLUSTER_LACKS_INPUT;
 }
@@ -67,12 +67,13 @@ void cluster_loss_bound(struct cluster *cluster, enum cluster_lack lack, struct 
     uint32_t refused = view.attempt > view.tries ? view.attempt - view.tries : 0;
     if (lack == CLUSTER_INPUT_IS_AWAY && view.attempt < REFUSED_MAX) {
         event->report.unstarted = true;
-        event->report.rest = ends_backoff(refused + 1);
+        event->report.rest = attempt_end_backoff(refused + 1);
     } else if (lack) {
-        ends_lack(event, view.tries, view.retries_max);
+        attempt_end_lack(event, view.tries, view.retries_max);
         event->report.unstarted = PLANTED(LACK_UNCOUNTED);
     } else if (event->report.unstarted) {
-        if (refused > REFUSED_AT_ONCE) event->report.rest = ends_backoff(refused - REFUSED_AT_ONCE);
+        if (refused > REFUSED_AT_ONCE)
+            event->report.rest = attempt_end_backoff(refused - REFUSED_AT_ONCE);
         if (view.attempt >= REFUSED_MAX) event->report.unstarted = false;
     }
 }

@@ -71,7 +71,7 @@ void cluster_peer_remove(struct cluster *cluster, struct cluster_peer *peer)
 {
     if (peer->worker) cluster_worker_away(cluster, peer->worker);
     if (peer == cluster->object_store) cluster->object_store = NULL;
-    cluster_wishes_forget(cluster, peer);
+    cluster_claim_queue_forget(cluster, peer);
     cluster_readers_forget(cluster, peer);
     cluster_peer_release(cluster, peer);
 }
@@ -198,7 +198,7 @@ static bool take_handler(struct cluster *cluster, struct cluster_peer *peer,
         return true;
     }
     switch (message->kind) {
-    case WIRE_CLAIM_MESSAGE: cluster_wish(cluster, peer, &message->claim); return true;
+    case WIRE_CLAIM_MESSAGE: cluster_claim_request(cluster, peer, &message->claim); return true;
     case WIRE_RENEW_MESSAGE: cluster_renew(cluster, peer, &message->renew); return true;
     case WIRE_DELIVER_MESSAGE: cluster_deliver(cluster, peer, &message->deliver); return true;
     case WIRE_FAIL_MESSAGE: cluster_fail(cluster, peer, &message->fail); return true;

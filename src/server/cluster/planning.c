@@ -52,7 +52,8 @@ void cluster_ahead_ended(struct cluster *cluster, const struct wire_finished *fi
     if (!cluster->live || !live_knows(cluster->live, (rota_job_id){finished->task.job})) return;
     for (uint32_t i = 0; i < finished->outputs.count; i++)
         bytes += finished->outputs.items[i].bytes;
-    bool fine = ends_outcome(finished) == ROTA_OUTCOME_OK && finished->ended > finished->began;
+    bool fine
+        = attempt_end_outcome(finished) == ROTA_OUTCOME_OK && finished->ended > finished->began;
     double took = (double)(finished->ended - finished->began) * 1e-6;
     if (fine && !(finished->flags & WIRE_CACHED))
         live_ended(cluster->live, finished->task, took, bytes, finished->outputs.count);

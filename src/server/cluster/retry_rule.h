@@ -6,4 +6,4 @@
 
 // In a turn. False: there is no REPEAT.
 bool cluster_repeat_find(struct cluster *cluster, rota_job_id id, uint32_t number,
-                         struct ends_repeat *repeat);
+                         struct attempt_retry *repeat);

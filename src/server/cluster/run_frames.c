@@ -211,22 +211,22 @@ void cluster_inputs_find(struct cluster *cluster, rota_job_id id, uint32_t numbe
 
 // ---- Retry rules ----------------------------------------------------------------------------
 
-static bool repeat_take(struct cluster *cluster, struct wire_in *in, struct ends_repeat *repeat)
+static bool repeat_take(struct cluster *cluster, struct wire_in *in, struct attempt_retry *repeat)
 {
     struct wire_message message;
     if (wire_take(in, &message) != WIRE_GOT || message.kind != WIRE_REPEAT_MESSAGE) return false;
     const wire_exits *list = &message.repeat.exits;
     int32_t *exits = cluster_keep(cluster, list->count, sizeof *exits);
     for (uint32_t i = 0; i < list->count; i++) exits[i] = list->items[i].status;
-    *repeat = (struct ends_repeat){.rest = message.repeat.rest,
-                                   .percent = message.repeat.percent,
-                                   .exits = exits,
-                                   .exit_count = list->count};
+    *repeat = (struct attempt_retry){.backoff = message.repeat.rest,
+                                     .percent = message.repeat.percent,
+                                     .exits = exits,
+                                     .exit_count = list->count};
     return true;
 }
 
 bool cluster_repeat_find(struct cluster *cluster, rota_job_id id, uint32_t number,
-                         struct ends_repeat *repeat)
+                         struct attempt_retry *repeat)
 {
     struct wire_in in = {0};
     uint32_t length, first;

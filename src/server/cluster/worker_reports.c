@@ -74,10 +74,10 @@ static void recorded_put(struct cluster *cluster, struct cluster_peer *peer,
 static void retry_fill(struct cluster *cluster, const struct rota_task_view *view,
                        const struct wire_finished *finished, struct rota_event *event)
 {
-    struct ends_repeat repeat = {0};
-    if (!ends_may_retry(event, view)) return;
+    struct attempt_retry repeat = {0};
+    if (!attempt_end_may_retry(event, view)) return;
     cluster_repeat_find(cluster, (rota_job_id){finished->task.job}, (uint32_t)view->body, &repeat);
-    ends_retry(&repeat, finished, view, CLUSTER_LOSSES, event);
+    attempt_end_retry(&repeat, finished, view, CLUSTER_LOSSES, event);
 }
 
 // The attempt was given up, but its worker finished it. With a content key its outputs are a
@@ -125,9 +125,9 @@ static bool discard(struct cluster *cluster, struct cluster_peer *peer,
     recorded_put(cluster, peer, finished, WIRE_IS_STALE);
     if (!fits && !PLANTED(DISCARD_UNCHECKED)) return true;
     if (server_step(cluster->server, event) != ROTA_OK) return true;
-    ends_discard(&stopped);
+    attempt_end_discard(&stopped);
     cluster_ahead_ended(cluster, &stopped);
-    if (!ends_note(cluster->server, &stopped, peer->worker->id)) cluster_no_memory();
+    if (!attempt_end_note(cluster->server, &stopped, peer->worker->id)) cluster_no_memory();
     return true;
 }
 
@@ -147,7 +147,7 @@ static bool lacks_hash(const struct wire_finished *finished)
         const struct wire_file *output = &finished->outputs.items[i];
         lacks |= output->kind != WIRE_STREAM && !output->content.kind;
     }
-    return lacks && ends_outcome(finished) == ROTA_OUTCOME_OK;
+    return lacks && attempt_end_outcome(finished) == ROTA_OUTCOME_OK;
 }
 
 static bool finished_take(struct cluster *cluster, struct cluster_peer *peer,
@@ -160,7 +160,7 @@ static bool finished_take(struct cluster *cluster, struct cluster_peer *peer,
         recorded_put(cluster, peer, finished, WIRE_IS_STALE);
         return foreign_note(peer);
     }
-    ends_event(finished, &view, ENDS_STOP_LOSES, &event);
+    attempt_end_event(finished, &view, ATTEMPT_STOP_LOSES, &event);
     event.report.worker = peer->worker->id;
     retry_fill(cluster, &view, finished, &event);
     cluster_loss_bound(cluster, cluster_lack_of(cluster, peer->worker, finished), &event);
@@ -176,7 +176,7 @@ static bool finished_take(struct cluster *cluster, struct cluster_peer *peer,
         cluster_ahead_ended(cluster, finished);
         cluster_reason_note(cluster, finished);
         cluster_liars_forget(cluster, peer->worker->id, &finished->outputs);
-        if (!ends_note(cluster->server, finished, peer->worker->id)) cluster_no_memory();
+        if (!attempt_end_note(cluster->server, finished, peer->worker->id)) cluster_no_memory();
         recorded_put(cluster, peer, finished, WIRE_NOW_RECORDED);
         result_note(cluster, peer, view.key, finished);
         return true;

@@ -106,7 +106,7 @@ static void look_job(struct play *play, struct strings *actual)
     if (!play->halt) status_add(rota_job_status(play->rota, id), actual);
 }
 
-static void look_task(struct play *play, struct strings *actual)
+static void snapshot_task(struct play *play, struct strings *actual)
 {
     struct rota_plan_view view = { .state = "-" };
     rota_task_id id = task_named(play, take_name(play));
@@ -135,7 +135,7 @@ static void look_worker(struct play *play, struct strings *actual)
     if (view.worker.number) strings_add(actual, "%s", worker_text(play, view.worker));
 }
 
-static void look_attempt(struct play *play, struct strings *actual)
+static void snapshot_attempt(struct play *play, struct strings *actual)
 {
     struct rota_task_view view;
     task_look(play, &view);
@@ -307,8 +307,8 @@ static const struct {
     void (*look)(struct play *play, struct strings *actual);
 } views[] = {
     { "state", VIEW_SET, look_state },       { "bundle", VIEW_SET, look_state },
-    { "job", VIEW_SET, look_job },           { "task", VIEW_FIELDS, look_task },
-    { "worker", VIEW_SET, look_worker },     { "attempt", VIEW_SET, look_attempt },
+    { "job", VIEW_SET, look_job },           { "task", VIEW_FIELDS, snapshot_task },
+    { "worker", VIEW_SET, look_worker },     { "attempt", VIEW_SET, snapshot_attempt },
     { "why", VIEW_TEXT, look_why },          { "started", VIEW_ORDER, look_started },
     { "table", VIEW_SET, look_table },       { "blockers", VIEW_SET, look_blockers },
     { "groups", VIEW_SET, look_groups },     { "counter", VIEW_SET, look_counter },

@@ -11,27 +11,27 @@
 #include <unistd.h>
 
 enum {
-    GATHERED_MAX = 1 << 16,  // SQLite's vfs writes less than 1 << 17 bytes at a time
+    BATCHED_MAX = 1 << 16,   // SQLite's vfs writes less than 1 << 17 bytes at a time
     LOG_HEADER = 32,
     LOG_SALT = 16
 };
 
 // Precedes the file of the vfs below, in memory that SQLite allocates.
-struct gathered {
+struct batched {
     sqlite3_file file;
     char *bytes;  // not written yet
     int length;
     sqlite3_int64 at;  // their offset in the file
     sqlite3_file *below;
-    struct gather *gather;
+    struct batch *batch;
     bool safe;   // a torn write does not damage neighbouring bytes
     bool empty;  // never written to
     bool begins;  // a header was written and is not synced yet
 };
 
-static struct gathered *of(sqlite3_file *file)
+static struct batched *of(sqlite3_file *file)
 {
-    return (struct gathered *)file;
+    return (struct batched *)file;
 }
 
 static uint32_t salt_at(const void *bytes)
@@ -43,55 +43,55 @@ static uint32_t salt_at(const void *bytes)
 
 // SQLite writes a log from start to end. If another program has truncated it, a write would leave a
 // hole of zeros before it, and all turns in the hole would be lost silently.
-static int log_append(struct gathered *gathered, const void *from, int length, sqlite3_int64 at)
+static int log_append(struct batched *batched, const void *from, int length, sqlite3_int64 at)
 {
-    sqlite3_file *below = gathered->below;
+    sqlite3_file *below = batched->below;
     sqlite3_int64 size = at;
     int result = at > 0 ? below->pMethods->xFileSize(below, &size) : SQLITE_OK;
     if (!result && size < at) result = SQLITE_IOERR_WRITE;
     if (result) return result;
-    if (at == 0 && length >= LOG_HEADER) gathered->gather->pages.began = salt_at(from);
-    gathered->empty = false;
+    if (at == 0 && length >= LOG_HEADER) batched->batch->pages.began = salt_at(from);
+    batched->empty = false;
     return below->pMethods->xWrite(below, from, length, at);
 }
 
-static int gathered_write(struct gathered *gathered)
+static int gathered_write(struct batched *batched)
 {
-    int length = gathered->length;
-    gathered->length = 0;  // a failed write is not repeated
-    return length ? log_append(gathered, gathered->bytes, length, gathered->at) : SQLITE_OK;
+    int length = batched->length;
+    batched->length = 0;   // a failed write is not repeated
+    return length ? log_append(batched, batched->bytes, length, batched->at) : SQLITE_OK;
 }
 
 // ---- Syncs ---------------------------------------------------------------------------
 
-int gather_image_sync(struct gather *gather)
+int batch_image_sync(struct batch *batch)
 {
-    if (!gather->image_is_unsynced) return SQLITE_OK;
-    gather->image_is_unsynced = false;
-    return fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+    if (!batch->image_is_unsynced) return SQLITE_OK;
+    batch->image_is_unsynced = false;
+    return fdatasync(batch->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
 }
 
-int gather_sync(struct gather *gather, int flags)
+int batch_sync(struct batch *batch, int flags)
 {
-    struct syncer *syncer = &gather->syncer;
-    sqlite3_file *behind = gather->behind;
+    struct syncer *syncer = &batch->syncer;
+    sqlite3_file *behind = batch->behind;
     int result = syncer_wait(syncer, syncer->asked);
-    gather->behind = NULL;
+    batch->behind = NULL;
     if (result || !behind) return result;
-    result = gather_image_sync(gather);
+    result = batch_image_sync(batch);
     if (!result) result = behind->pMethods->xSync(behind, flags);
-    gather->named |= !result;
+    batch->named |= !result;
     syncer_note(syncer, result);
     return result;
 }
 
-int gather_sync_ask(struct gather *gather)
+int batch_sync_ask(struct batch *batch)
 {
-    if (!gather->behind) return SQLITE_OK;
-    if (!gather->named || !syncer_open(&gather->syncer))
-        return gather_sync(gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
-    syncer_ask(&gather->syncer, gather->behind);
-    gather->behind = NULL;
+    if (!batch->behind) return SQLITE_OK;
+    if (!batch->named || !syncer_open(&batch->syncer))
+        return batch_sync(batch, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    syncer_ask(&batch->syncer, batch->behind);
+    batch->behind = NULL;
     return SQLITE_OK;
 }
 
@@ -101,8 +101,8 @@ static int log_close(sqlite3_file *file)
 {
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
-    int synced = gather_sync(of(file)->gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
-    of(file)->gather->pages.log = NULL;
+    int synced = batch_sync(of(file)->batch, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    of(file)->batch->pages.log = NULL;
     if (!result) result = synced;
     free(of(file)->bytes);
     int closed = below->pMethods->xClose(below);
@@ -113,25 +113,25 @@ static int log_read(sqlite3_file *file, void *to, int length, sqlite3_int64 at)
 {
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
-    if (of(file)->gather->pages.log_is_bad) return SQLITE_IOERR_READ;
+    if (of(file)->batch->pages.log_is_bad) return SQLITE_IOERR_READ;
     return result ? result : below->pMethods->xRead(below, to, length, at);
 }
 
 static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_int64 at)
 {
-    struct gathered *gathered = of(file);
-    bool follows = gathered->length && at == gathered->at + gathered->length;
-    gathered->begins |= at == 0;
-    if (!follows || length > GATHERED_MAX - gathered->length) {
-        int result = gathered_write(gathered);
+    struct batched *batched = of(file);
+    bool follows = batched->length && at == batched->at + batched->length;
+    batched->begins |= at == 0;
+    if (!follows || length > BATCHED_MAX - batched->length) {
+        int result = gathered_write(batched);
         if (result) return result;
-        gathered->at = at;
+        batched->at = at;
     }
-    if (length > GATHERED_MAX || !gathered->safe) {
-        return log_append(gathered, from, length, at);
+    if (length > BATCHED_MAX || !batched->safe) {
+        return log_append(batched, from, length, at);
     }
-    memcpy(gathered->bytes + gathered->length, from, (size_t)length);
-    gathered->length += length;
+    memcpy(batched->bytes + batched->length, from, (size_t)length);
+    batched->length += length;
     return SQLITE_OK;
 }
 
@@ -146,23 +146,23 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 // a power failure could leave the old header, old frames and new frames after them: the next
 // opening would take the old frames for a log, and copy old pages into the newer database. A log
 // that was empty has no old frames.
-static bool is_first_header(const struct gathered *gathered)
+static bool is_first_header(const struct batched *batched)
 {
-    return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
+    return batched->empty && batched->at == 0 && batched->length == LOG_HEADER;
 }
 
 // The data is written when this returns, so readers see it; only the sync may come later.
 static int log_sync(sqlite3_file *file, int flags)
 {
-    struct gathered *gathered = of(file);
-    bool begins = gathered->begins;
-    gathered->begins = false;
-    if (is_first_header(gathered)) return SQLITE_OK;
-    int result = gathered_write(gathered);
+    struct batched *batched = of(file);
+    bool begins = batched->begins;
+    batched->begins = false;
+    if (is_first_header(batched)) return SQLITE_OK;
+    int result = gathered_write(batched);
     if (result) return result;
-    gathered->gather->behind = gathered->below;
-    if (gathered->gather->later && !begins) return SQLITE_OK;
-    return gather_sync(gathered->gather, flags);
+    batched->batch->behind = batched->below;
+    if (batched->batch->later && !begins) return SQLITE_OK;
+    return batch_sync(batched->batch, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -222,42 +222,42 @@ static const sqlite3_io_methods log_methods = {
 
 static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
 {
-    return ((const struct gather *)vfs->pAppData)->below;
+    return ((const struct batch *)vfs->pAppData)->below;
 }
 
 // SQLite syncs the folder with the first sync of a log that it may have created.
-static int log_flags(struct gather *gather, const char *name, int flags)
+static int log_flags(struct batch *batch, const char *name, int flags)
 {
-    gather->named = gather->named && access(name, F_OK) == 0;
-    return gather->named ? flags & ~SQLITE_OPEN_CREATE : flags;
+    batch->named = batch->named && access(name, F_OK) == 0;
+    return batch->named ? flags & ~SQLITE_OPEN_CREATE : flags;
 }
 
 // The vfs below opens all files but the database and its log.
 static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out)
 {
-    struct gather *gather = vfs->pAppData;
-    sqlite3_vfs *below = gather->below;
+    struct batch *batch = vfs->pAppData;
+    sqlite3_vfs *below = batch->below;
     if (flags & SQLITE_OPEN_MAIN_DB)
-        return pages_open(below, name, file, flags, out, &gather->pages);
+        return pages_open(below, name, file, flags, out, &batch->pages);
     if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
-    struct gathered *gathered = of(file);
-    *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1), .gather = gather};
-    gathered->bytes = malloc(GATHERED_MAX);
-    if (!gathered->bytes) return SQLITE_NOMEM;
-    gathered->below->pMethods = NULL;
-    int result = below->xOpen(below, name, gathered->below, log_flags(gather, name, flags), out);
+    struct batched *batched = of(file);
+    *batched = (struct batched){.below = (sqlite3_file *)(batched + 1), .batch = batch};
+    batched->bytes = malloc(BATCHED_MAX);
+    if (!batched->bytes) return SQLITE_NOMEM;
+    batched->below->pMethods = NULL;
+    int result = below->xOpen(below, name, batched->below, log_flags(batch, name, flags), out);
     if (result) {
-        if (gathered->below->pMethods) gathered->below->pMethods->xClose(gathered->below);
-        free(gathered->bytes);
+        if (batched->below->pMethods) batched->below->pMethods->xClose(batched->below);
+        free(batched->bytes);
         return result;
     }
     sqlite3_int64 size = 1;
     file->pMethods = &log_methods;
-    gather->pages.log = gathered->below;
-    gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
-    gathered->empty = gathered->below->pMethods->xFileSize(gathered->below, &size) == SQLITE_OK
-                      && size == 0;
+    batch->pages.log = batched->below;
+    batched->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    batched->empty = batched->below->pMethods->xFileSize(batched->below, &size) == SQLITE_OK
+                     && size == 0;
     return SQLITE_OK;
 }
 
@@ -310,16 +310,16 @@ static int current_day(sqlite3_vfs *vfs, double *days)
 }
 
 // SQLite looks up the vfs by its name only while it opens the file.
-int gather_open(const char *path, sqlite3 **db, int flags, const char *name, struct gather *gather)
+int batch_open(const char *path, sqlite3 **db, int flags, const char *name, struct batch *batch)
 {
-    sqlite3_vfs *below = gather->below = sqlite3_vfs_find(name);
+    sqlite3_vfs *below = batch->below = sqlite3_vfs_find(name);
     if (!below) return SQLITE_ERROR;
-    gather->vfs = (sqlite3_vfs){
+    batch->vfs = (sqlite3_vfs){
         .iVersion = below->iVersion < 2 ? 1 : 2,
-        .szOsFile = (int)sizeof(struct gathered) + below->szOsFile,
+        .szOsFile = (int)sizeof(struct batched) + below->szOsFile,
         .mxPathname = below->mxPathname,
         .zName = "rota",
-        .pAppData = gather,
+        .pAppData = batch,
         .xOpen = file_open,
         .xDelete = file_delete,
         .xAccess = file_access,
@@ -330,8 +330,8 @@ int gather_open(const char *path, sqlite3 **db, int flags, const char *name, str
         .xGetLastError = last_error,
         .xCurrentTimeInt64 = current_time,
     };
-    int result = sqlite3_vfs_register(&gather->vfs, 0);
-    if (!result) result = sqlite3_open_v2(path, db, flags, gather->vfs.zName);
-    sqlite3_vfs_unregister(&gather->vfs);
+    int result = sqlite3_vfs_register(&batch->vfs, 0);
+    if (!result) result = sqlite3_open_v2(path, db, flags, batch->vfs.zName);
+    sqlite3_vfs_unregister(&batch->vfs);
     return result;
 }

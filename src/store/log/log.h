@@ -34,7 +34,7 @@ int syncer_watch(struct syncer *syncer);                 // the event; -1: faile
 
 // ---- batch.c: one write per turn ------------------------------------------------
 
-struct gather {
+struct batch {
     sqlite3_vfs vfs, *below;
     struct syncer syncer;
     struct pages pages;
@@ -48,8 +48,8 @@ struct gather {
 };
 
 // Like sqlite3_open_v2(), with the vfs of `gather` between SQLite and the vfs called `name`.
-int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
-                struct gather *gather);
-int gather_sync(struct gather *gather, int flags);  // makes all writes durable
-int gather_sync_ask(struct gather *gather);         // requests the same
-int gather_image_sync(struct gather *gather);       // makes a new database durable
+int batch_open(const char *path, sqlite3 **db, int flags, const char *name,
+               struct batch *batch);
+int batch_sync(struct batch *batch, int flags);     // makes all writes durable
+int batch_sync_ask(struct batch *batch);            // requests the same
+int batch_image_sync(struct batch *batch);          // makes a new database durable

@@ -4,31 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint32_t first,
-                  uint32_t count, group_owner_fn *owner)
+bool by_task_build(struct by_task *by_task, const struct rota_job_spec *spec, uint32_t first,
+                   uint32_t count, task_owner_fn *owner)
 {
     uint32_t owners = spec->task_count + 1;  // the first is for items of no task
-    if (!ARRAY_MORE(&memory_heap, groups->item, count, groups->item_capacity)) return false;
-    if (!ARRAY_RESERVE(&memory_heap, groups->first, groups->first_capacity, (uint64_t)owners + 2))
+    if (!ARRAY_MORE(&memory_heap, by_task->item, count, by_task->item_capacity)) return false;
+    if (!ARRAY_RESERVE(&memory_heap, by_task->first, by_task->first_capacity, (uint64_t)owners + 2))
         return false;
-    memset(groups->first, 0, ((size_t)owners + 2) * sizeof *groups->first);
-    groups->sorted = true;
+    memset(by_task->first, 0, ((size_t)owners + 2) * sizeof *by_task->first);
+    by_task->sorted = true;
     for (uint32_t i = 0, before = 0; i < count; i++) {
         uint32_t at = owner(spec, first, i);
-        groups->sorted &= at >= before;
+        by_task->sorted &= at >= before;
         before = at;
-        groups->first[at + 2]++;
+        by_task->first[at + 2]++;
     }
-    for (uint32_t i = 1; i <= owners; i++) groups->first[i + 1] += groups->first[i];
+    for (uint32_t i = 1; i <= owners; i++) by_task->first[i + 1] += by_task->first[i];
     for (uint32_t i = 0; i < count; i++) {
-        groups->item[groups->first[owner(spec, first, i) + 1]++] = i;
+        by_task->item[by_task->first[owner(spec, first, i) + 1]++] = i;
     }
     return true;
 }
 
-void groups_release(struct groups *groups)
+void by_task_release(struct by_task *by_task)
 {
-    free(groups->item);
-    free(groups->first);
-    *groups = (struct groups){0};
+    free(by_task->item);
+    free(by_task->first);
+    *by_task = (struct by_task){0};
 }

@@ -33,7 +33,7 @@ static int files_describe(const struct sqlite_store *store, char *text)
     return length;
 }
 
-void left_note(const struct sqlite_store *store)
+void clean_note_write(const struct sqlite_store *store)
 {
     char text[NOTE_SIZE + 2];
     int length = files_describe(store, text);
@@ -50,7 +50,7 @@ int64_t left_bytes(const struct sqlite_store *store)
     return got > 0 && sscanf(note, "%*d %*u %lld", &bytes) == 1 ? bytes : 0;
 }
 
-bool left_alone(const struct sqlite_store *store)
+bool clean_note_is_valid(const struct sqlite_store *store)
 {
     char found[NOTE_SIZE + 2], note[NOTE_SIZE + 2];
     ssize_t got = pread(store->lock_file, note, sizeof note, NOTE_AT);

@@ -26,7 +26,7 @@ static const struct {
        {0x00c36400, "Ceph"}, {0x0bd00bd0, "Lustre"}, {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}};
 
 // The name of a file system that is refused, or null.
-static const char *guard_network(uint64_t magic)
+static const char *file_check_network(uint64_t magic)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         if (networks[i].magic == magic) return networks[i].name;
@@ -61,21 +61,21 @@ static uint64_t file_size(const char *path, const char *suffix)
     return stat(name, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *error)
+bool file_check_path(const char *path, char out[FILE_CHECK_PATH], struct store_error *error)
 {
     struct stat status;
     char *real = NULL;
     bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
     if (is_link && !(real = realpath(path, NULL)))
         return refuse_errno(error, path, "is a broken symbolic link");
-    bool fits = snprintf(out, GUARD_PATH, "%s", real ? real : path) < GUARD_PATH;
+    bool fits = snprintf(out, FILE_CHECK_PATH, "%s", real ? real : path) < FILE_CHECK_PATH;
     free(real);
     return fits || refuse(error, path, "the path is too long");
 }
 
 // ---- The file ---------------------------------------------------------------------
 
-bool guard_file(const char *path, struct store_error *error)
+bool file_check_file(const char *path, struct store_error *error)
 {
     char folder[PATH_LONGEST + 16];
     struct stat status;
@@ -94,7 +94,7 @@ bool guard_file(const char *path, struct store_error *error)
     if (!is_new && status.st_nlink > 1) {
         return refuse(error, path, "has several hard links; remove all but one");
     }
-    const char *network = guard_network((uint64_t)(uint32_t)system.f_type);
+    const char *network = file_check_network((uint64_t)(uint32_t)system.f_type);
     if (!network) return true;
     store_fail(error, STORE_REFUSED, "%s: is on %s; use a local file system", path,
                network);
@@ -102,7 +102,7 @@ bool guard_file(const char *path, struct store_error *error)
 }
 
 // SQLite gives the log and the index the mode of the database, but they may exist already.
-bool guard_modes(const char *path, struct store_error *error)
+bool file_check_modes(const char *path, struct store_error *error)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -154,7 +154,7 @@ static bool is_left_behind(const char *path, bool is_missing, int64_t had,
 
 // A supervisor restarts the server at once. It must not use a database that lacks acknowledged
 // records.
-bool guard_mended(const char *path, bool is_run, struct store_error *error)
+bool file_check_mended(const char *path, bool is_run, struct store_error *error)
 {
     const char *last = is_run ? "run" : "server";
     if (file_size(path, "-saved")) {
@@ -193,7 +193,7 @@ static int image_write(const char *path)
 // durable before the first turn, and its name together with that of its log. If power fails before
 // that, a file system with ordered writes has an empty file, which is created again. If the log
 // reached the disk first, a person has to confirm that nothing is lost.
-bool guard_make(const char *path, int64_t had, int *made, struct store_error *error)
+bool file_check_create(const char *path, int64_t had, int *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
     struct stat status;
@@ -218,7 +218,7 @@ static uint64_t number_at(const unsigned char *bytes, int count)
     return number;
 }
 
-bool guard_header(const char *path, struct store_error *error)
+bool file_check_header(const char *path, struct store_error *error)
 {
     unsigned char header[HEADER];
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -260,10 +260,10 @@ static void lock_show(int file)
 
 bool store_is_held(const char *path)
 {
-    char name[GUARD_PATH + 16], real[GUARD_PATH];
+    char name[FILE_CHECK_PATH + 16], real[FILE_CHECK_PATH];
     struct flock lock = seen();
     struct store_error error = {0};
-    if (!guard_path(path, real, &error)) return false;
+    if (!file_check_path(path, real, &error)) return false;
     snprintf(name, sizeof name, "%s-lock", real);
     int file = open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
@@ -272,7 +272,7 @@ bool store_is_held(const char *path)
     return held;
 }
 
-int guard_lock(const char *path, struct store_error *error)
+int file_check_lock(const char *path, struct store_error *error)
 {
     char name[PATH_LONGEST + 16], holder[32] = "";
     snprintf(name, sizeof name, "%s-lock", path);

@@ -136,7 +136,7 @@ static bool save(struct sqlite_store *store, char name[NAME_SIZE])
 static void log_put_aside(const struct sqlite_store *store, bool is_saved)
 {
     char name[NAME_SIZE], aside[NAME_SIZE];
-    bool is_bad = store->gather.pages.database_is_bad;
+    bool is_bad = store->batch.pages.database_is_bad;
     if ((is_ours(store, FILE_DATABASE) && !is_bad) || !is_ours(store, FILE_LOG)) return;
     snprintf(name, sizeof name, "%s-wal", store->path);
     snprintf(aside, sizeof aside, "%s-wal-old", store->path);
@@ -211,7 +211,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
     const char *path = store->path;
     struct store_error *error = &store->store.error;
     bool is_overwritten
-        = store->gather.pages.database_is_bad || store->gather.pages.log_is_bad;
+        = store->batch.pages.database_is_bad || store->batch.pages.log_is_bad;
     if (kind == FILE_LOCK) {
         store_fail(error, STORE_BROKEN,
                    "%s-lock was %s while it was in use, so another process may use the database;"
@@ -219,7 +219,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
                    path, how);
         return;
     }
-    if (kind == FILE_INDEX && store->gather.pages.index_is_bad) {
+    if (kind == FILE_INDEX && store->batch.pages.index_is_bad) {
         store_fail(error, STORE_BROKEN, "%s" INDEX_LOST, path);
         return;
     }
@@ -253,7 +253,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
 static enum file_kind overwritten_find(struct sqlite_store *store)
 {
     struct stat database, index;
-    struct pages *pages = &store->gather.pages;
+    struct pages *pages = &store->batch.pages;
     if (!pages->index[0] || file_look(store, FILE_INDEX, &index) < 0) return FILE_KINDS;
     pages->index_is_bad
         = index.st_size < store->index_size || index.st_size < INDEX_REGION_SIZE;

@@ -327,7 +327,7 @@ struct loaded *loaded_open(struct sqlite_store *store)
     struct loaded *loaded = calloc(1, sizeof *loaded);
     bool fine = loaded ? true : load_no_memory(store);
     if (fine && !store->is_new) fine = load_all(store, loaded);
-    store->placed = fine;
+    store->index_is_loaded = fine;
     store->core = fine && loaded->count && loaded->records[0].kind == ROTA_RECORD_CORE
                       ? loaded->records[0]
                       : (struct rota_record){0};

@@ -188,7 +188,7 @@ static bool read_tasks(struct sqlite_store *store, struct loaded *loaded, struct
 {
     uint32_t job = draft->spec.job.number, first = draft->spec.first;
     uint32_t count = draft->spec.task_count, found = 0;
-    struct spot *spots = places_add(&store->places, job, first, count);
+    struct spot *spots = task_index_add(&store->task_index, job, first, count);
     if (!spots) return load_no_memory(store);
     int64_t id = row_id((rota_task_id){job, first});
     int result = SQLITE_DONE;

@@ -28,7 +28,7 @@ struct index_state {
 // False: there is no index yet, or another process is changing it.
 static bool index_read(const struct sqlite_store *store, struct index_state *out)
 {
-    const volatile uint32_t *words = store->gather.pages.index[0];
+    const volatile uint32_t *words = store->batch.pages.index[0];
     if (!words) return false;
     for (int i = 0; i < HEADER_WORDS; i++)
         if (words[i] != words[HEADER_WORDS + i]) return false;
@@ -68,7 +68,7 @@ static bool log_is(sqlite3_file *log, const struct index_state *state)
 
 bool log_is_overwritten(const struct sqlite_store *store)
 {
-    sqlite3_file *log = store->gather.pages.log;
+    sqlite3_file *log = store->batch.pages.log;
     struct index_state state;
     if (!log || !index_read(store, &state) || !state.frames) return false;
     return !log_is(log, &state) && index_is(store, &state);
@@ -76,7 +76,7 @@ bool log_is_overwritten(const struct sqlite_store *store)
 
 bool log_is_short(const struct sqlite_store *store)
 {
-    sqlite3_file *log = store->gather.pages.log;
+    sqlite3_file *log = store->batch.pages.log;
     sqlite3_int64 size;
     return log && store->wal_pages && log->pMethods->xFileSize(log, &size) == SQLITE_OK
            && size < LOG_HEADER + store->wal_pages * (store->page_size + FRAME_HEADER);
@@ -99,7 +99,7 @@ static bool is_unfolded(const struct sqlite_store *store, const struct index_sta
     if (memcmp(state->salt, seen->salt, sizeof seen->salt) == 0)
         return state->backfilled == seen->backfilled;
     return seen->is_complete && state->backfilled == 0
-           && store->gather.pages.began == state->salt[0]
+           && store->batch.pages.began == state->salt[0]
            && salt_number(state->salt[0]) == salt_number(seen->salt[0]) + 1;
 }
 
@@ -129,9 +129,9 @@ bool database_is_overwritten(struct sqlite_store *store, const struct file_state
     bool is_short = is_folded && file->size < state.pages * state.page_size;
     bool is_touched = file->size != seen->size || file->written != seen->written;
     if (seen->size && !is_short && is_touched && is_unfolded(store, &state))
-        is_short = file->size < seen->size || !pages_are_unchanged(&store->gather.pages);
+        is_short = file->size < seen->size || !pages_are_unchanged(&store->batch.pages);
     else if (is_touched)
-        pages_forget(&store->gather.pages);  // SQLite wrote other pages, in another process
+        pages_forget(&store->batch.pages);   // SQLite wrote other pages, in another process
     if (is_short && index_is(store, &state)) return true;
     if (!is_short) database_remember(store, &state, file);
     return false;

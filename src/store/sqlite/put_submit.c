@@ -18,12 +18,12 @@ static uint32_t output_owner(const struct rota_job_spec *spec, uint32_t first, u
     return spec->outputs[item].task ? spec->outputs[item].task - first + 1 : 0;
 }
 
-static bool groups_fill(struct sqlite_store *store, const struct rota_job_spec *spec,
-                        uint32_t first)
+static bool by_task_fill(struct sqlite_store *store, const struct rota_job_spec *spec,
+                         uint32_t first)
 {
-    return groups_build(&store->edges, spec, first, spec->edge_count, edge_owner)
-           && groups_build(&store->inputs, spec, first, spec->input_count, input_owner)
-           && groups_build(&store->outputs, spec, first, spec->output_count, output_owner);
+    return by_task_build(&store->edges, spec, first, spec->edge_count, edge_owner)
+           && by_task_build(&store->inputs, spec, first, spec->input_count, input_owner)
+           && by_task_build(&store->outputs, spec, first, spec->output_count, output_owner);
 }
 
 // ---- Texts ------------------------------------------------------------------------
@@ -60,12 +60,12 @@ static void outputs_write(struct sqlite_store *store, const struct rota_job_spec
 }
 
 // Writes the original index of each item; nothing if the order did not change.
-static void order_write(struct line *line, const struct groups *groups, uint32_t count)
+static void order_write(struct line *line, const struct by_task *by_task, uint32_t count)
 {
     line_clear(line);
-    for (uint32_t i = 0; i < count && !groups->sorted; i++) {
+    for (uint32_t i = 0; i < count && !by_task->sorted; i++) {
         if (i) line_add_char(line, ' ');
-        line_add_number(line, groups->item[i]);
+        line_add_number(line, by_task->item[i]);
     }
 }
 
@@ -204,8 +204,8 @@ void put_submit(struct sqlite_store *store, const struct rota *rota,
 {
     const struct rota_job_spec *spec = record->submit.spec;
     uint32_t job = record->submit.job.number, first = record->submit.first;
-    struct spot *spots = places_add(&store->places, job, first, spec->task_count);
-    if (!spots || !groups_fill(store, spec, first)) {
+    struct spot *spots = task_index_add(&store->task_index, job, first, spec->task_count);
+    if (!spots || !by_task_fill(store, spec, first)) {
         turn_fail(store, SQLITE_NOMEM);
         return;
     }

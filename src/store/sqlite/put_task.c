@@ -74,14 +74,14 @@ static void bind_end(struct sqlite_store *store, enum statement which, const str
 // Ends are numbered consecutively, like their tasks.
 static void attempts_end(struct sqlite_store *store, const struct run *run, uint32_t attempt)
 {
-    said_choose(store, attempt);
+    attempt_columns_choose(store, attempt);
     for (uint32_t from = 0, count; from < run->count; from += count) {
         rota_task_id first = {run->first.job, run->first.task + from};
-        bool said = said_alike(store, first, run->count - from, attempt, &count);
-        enum statement which = said ? SET_ENDS_SAID : SET_ENDS;
+        bool is_reported = attempt_columns_alike(store, first, run->count - from, attempt, &count);
+        enum statement which = is_reported ? SET_ENDS_REPORTED : SET_ENDS;
         bind_end(store, which, run, attempt);
         rows_statement(store, first, count, which);
-        if (said) said_forget(store, first, count);
+        if (is_reported) attempt_columns_forget(store, first, count);
         store->ends_written += count;
     }
 }
@@ -90,17 +90,17 @@ static void attempts_end(struct sqlite_store *store, const struct run *run, uint
 // turn.
 void put_attempts(struct sqlite_store *store)
 {
-    enum statement ways[] = {SET_SAID, SET_SAID_RUN};
-    for (uint32_t i = 0; i < store->attempt_count && store->said.count; i++) {
-        const struct store_attempt *said = &store->attempts[i];
-        int64_t id = row_id(said->task);
-        if (map_find(&store->said, (uint64_t)id) != i + 1) continue;
-        said_choose(store, said->attempt);
+    enum statement ways[] = {SET_REPORTED, SET_REPORTED_RUN};
+    for (uint32_t i = 0; i < store->attempt_count && store->reports.count; i++) {
+        const struct store_attempt *report = &store->attempts[i];
+        int64_t id = row_id(report->task);
+        if (map_find(&store->reports, (uint64_t)id) != i + 1) continue;
+        attempt_columns_choose(store, report->attempt);
         for (int way = 0; way < 2; way++) {
-            bind_number(statement_get(store, ways[way]), 2, said->attempt);
+            bind_number(statement_get(store, ways[way]), 2, report->attempt);
             statement_run_on(store, ways[way], id);
         }
-        said_forget(store, said->task, 1);
+        attempt_columns_forget(store, report->task, 1);
     }
 }
 
@@ -214,7 +214,7 @@ static bool run_takes(const struct run *run, const struct rota_record *record, s
 
 void put_task(struct sqlite_store *store, const struct rota_record *record)
 {
-    struct spot *spot = places_find(&store->places, record->task.id);
+    struct spot *spot = task_index_find(&store->task_index, record->task.id);
     if (!spot || !word_of(words_state, record->task.state)) {
         turn_fail(store, SQLITE_MISMATCH);
         return;
@@ -256,8 +256,8 @@ void put_job_gone(struct sqlite_store *store, uint32_t job)
 {
     rota_task_id task = {job, 1};
     const struct spot *spot;
-    for (; (spot = places_find(&store->places, task)); task.task++) {
+    for (; (spot = task_index_find(&store->task_index, task)); task.task++) {
         if (spot->place != PLACE_LAST) put_task_gone(store, task, spot);
     }
-    places_drop_job(&store->places, job);
+    task_index_drop_job(&store->task_index, job);
 }

@@ -113,6 +113,6 @@ static void pieces_end(void *context)
     (void)context;
 }
 
-const sqlite3_mem_methods pieces_methods = {
+const sqlite3_mem_methods small_alloc_methods = {
     piece_get, piece_put, piece_resize, piece_size, piece_round, pieces_begin, pieces_end, NULL,
 };

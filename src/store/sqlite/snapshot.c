@@ -5,7 +5,7 @@
 
 // ---- Opening --------------------------------------------------------------------------
 
-static const struct store_kind look_kind = {
+static const struct store_kind snapshot_kind = {
     .close = sqlite_close,
     .rows = sqlite_rows,
     .rows_release = sqlite_rows_release,
@@ -36,11 +36,11 @@ static bool moment_begin(struct sqlite_store *store, struct store_error *error)
     return !error->fault;
 }
 
-struct store *store_look(const char *path, struct store_error *error)
+struct store *snapshot_open(const char *path, struct store_error *error)
 {
     *error = (struct store_error){0};
-    if (!guard_header(path, error)) return NULL;
-    struct sqlite_store *store = sqlite_allocate(&look_kind, path, error);
+    if (!file_check_header(path, error)) return NULL;
+    struct sqlite_store *store = sqlite_allocate(&snapshot_kind, path, error);
     if (!store) return NULL;
     store->db = reader_open(path, error);
     if (store->db && moment_begin(store, error)) return &store->store;
@@ -79,7 +79,7 @@ static const char tasks_sql[]
       " FROM sched_task t LEFT JOIN sched_state s ON s.id = t.id WHERE t.id BETWEEN ? AND ?"
       " ORDER BY t.id";
 
-static void task_read(sqlite3_stmt *row, struct look_task *task)
+static void task_read(sqlite3_stmt *row, struct snapshot_task *task)
 {
     const char **texts[]
         = {&task->name,  &task->command, &task->details, &task->status, &task->condition,
@@ -97,13 +97,13 @@ static void task_read(sqlite3_stmt *row, struct look_task *task)
     task->asked = (uint64_t)sqlite3_column_int64(row, 24);
 }
 
-bool look_tasks(struct store *base, uint32_t job, look_task_fn *take, void *context)
+bool snapshot_tasks(struct store *base, uint32_t job, snapshot_task_fn *take, void *context)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *row = of_job(store, tasks_sql, job);
     int result = SQLITE_ERROR;
     while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        struct look_task task;
+        struct snapshot_task task;
         task_read(row, &task);
         if (take(context, &task)) continue;
         load_no_memory(store);
@@ -121,20 +121,20 @@ static const char attempts_sql[]
     = "SELECT id AS task," ATTEMPTS "sched_state WHERE id BETWEEN ?1 AND ?2 AND seq IS NOT NULL"
       " UNION ALL SELECT id AS task," ATTEMPTS "sched_run WHERE id BETWEEN ?1 AND ?2 ORDER BY 1, 2";
 
-static void attempt_read(sqlite3_stmt *row, struct look_attempt *attempt)
+static void attempt_read(sqlite3_stmt *row, struct snapshot_attempt *attempt)
 {
     struct store_attempt *it = &attempt->it;
-    bool said = sqlite3_column_type(row, 7) != SQLITE_NULL;
+    bool is_reported = sqlite3_column_type(row, 7) != SQLITE_NULL;
     it->task = row_task(sqlite3_column_int64(row, 0));
     it->attempt = small_at(row, 1);
     attempt->worker = small_at(row, 2);
     attempt->status = text_at(row, 3);
     attempt->started = sqlite3_column_int64(row, 4);
-    it->end = said ? text_at(row, 7) : "";
-    it->status = sqlite3_column_int(row, said ? 8 : 6);
+    it->end = is_reported ? text_at(row, 7) : "";
+    it->status = sqlite3_column_int(row, is_reported ? 8 : 6);
     it->reason = text_at(row, 9);
-    it->began = sqlite3_column_int64(row, said ? 10 : 4);
-    it->ended = sqlite3_column_int64(row, said ? 11 : 5);
+    it->began = sqlite3_column_int64(row, is_reported ? 10 : 4);
+    it->ended = sqlite3_column_int64(row, is_reported ? 11 : 5);
     it->user = sqlite3_column_int64(row, 12);
     it->system = sqlite3_column_int64(row, 13);
     it->memory_bytes = (uint64_t)sqlite3_column_int64(row, 14);
@@ -142,13 +142,13 @@ static void attempt_read(sqlite3_stmt *row, struct look_attempt *attempt)
     it->flags = small_at(row, 16);
 }
 
-bool look_attempts(struct store *base, uint32_t job, look_attempt_fn *take, void *context)
+bool snapshot_attempts(struct store *base, uint32_t job, snapshot_attempt_fn *take, void *context)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *row = of_job(store, attempts_sql, job);
     int result = SQLITE_ERROR;
     while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        struct look_attempt attempt;
+        struct snapshot_attempt attempt;
         attempt_read(row, &attempt);
         if (take(context, &attempt)) continue;
         load_no_memory(store);
@@ -171,7 +171,7 @@ bool look_is_of_server(struct store *base)
     return load_end(store, row, result) && is_server;
 }
 
-bool look_job_is_paused(struct store *store, uint32_t job)
+bool snapshot_job_is_paused(struct store *store, uint32_t job)
 {
     struct sqlite_store *sqlite = (struct sqlite_store *)store;
     sqlite3_stmt *row
@@ -182,7 +182,7 @@ bool look_job_is_paused(struct store *store, uint32_t job)
     return load_end(sqlite, row, result) && is_paused;
 }
 
-uint32_t look_last_job(struct store *store)
+uint32_t snapshot_last_job(struct store *store)
 {
     return (uint32_t)(number_ask((struct sqlite_store *)store, "SELECT max(id) FROM sched_job")
                       >> 32);

@@ -131,13 +131,13 @@ void sqlite_set(struct sqlite_store *store)
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    store->gather.pages.path = store->path;
-    store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
+    store->batch.pages.path = store->path;
+    store->result = batch_open(store->path, &store->db, flags, store->options.vfs, &store->batch);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_busy_handler(store->db, busy_wait, store);
     store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
-    if (!store->result) store->result = said_open(store);
+    if (!store->result) store->result = attempt_columns_open(store);
     if (store->result) return false;
     if (!store->is_new || !store->options.brief) sqlite_set(store);
     if (store->result) return false;
@@ -166,7 +166,7 @@ struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *
     }
     store->store.kind = kind;
     store->path = name;
-    store->lock_file = store->gather.image = -1;
+    store->lock_file = store->batch.image = -1;
     return store;
 }
 
@@ -182,11 +182,11 @@ void sqlite_close(struct store *base)
     bool is_lost = store->db && !files_are_ours(store);
     int leave = is_lost || (store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES);
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
-    bool whole = store->db && !store->store.error.fault && store->gather.named;
+    bool whole = store->db && !store->store.error.fault && store->batch.named;
     sqlite3_close(store->db);
-    if (whole) left_note(store);
-    syncer_close(&store->gather.syncer);
-    if (store->gather.image >= 0) close(store->gather.image);
+    if (whole) clean_note_write(store);
+    syncer_close(&store->batch.syncer);
+    if (store->batch.image >= 0) close(store->batch.image);
     if (store->lock_file >= 0) close(store->lock_file);
     loaded_close(store->loaded);
     turn_release(store);
@@ -217,7 +217,7 @@ const struct rota_record *sqlite_rows(struct store *base, uint32_t *count)
     *count = 0;
     sqlite_rows_release(base);
     if (base->error.fault) return NULL;
-    places_release(&store->places);
+    task_index_release(&store->task_index);
     store->loaded = loaded_open(store);
     if (!store->loaded) return NULL;
     *count = store->loaded->count;
@@ -394,25 +394,25 @@ static const struct store_kind sqlite_kind = {
 struct store *store_open_sqlite(const char *name, const struct store_options *options,
                                 struct store_error *error)
 {
-    char path[GUARD_PATH];
+    char path[FILE_CHECK_PATH];
     *error = (struct store_error){0};
-    if (!guard_path(name, path, error)) return NULL;
+    if (!file_check_path(name, path, error)) return NULL;
     // Counting memory costs a lock per block. If SQLite is in use already, this call fails, and
     // SQLite is only slower.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 #if !defined(__SANITIZE_ADDRESS__)  // which must see how freed memory of SQLite is used
-    sqlite3_config(SQLITE_CONFIG_MALLOC, &pieces_methods);
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &small_alloc_methods);
 #endif
     struct sqlite_store *store = sqlite_allocate(&sqlite_kind, path, error);
     if (!store) return NULL;
     store->options = options ? *options : store_options_default();
-    if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
-    bool open = store->lock_file >= 0 && guard_modes(path, error)
-                && guard_mended(path, store->options.is_run, error)
-                && guard_make(path, left_bytes(store), &store->gather.image, error);
-    store->is_new = store->gather.image_is_unsynced = store->gather.image >= 0;
-    store->known = store->gather.named = open && !store->is_new && left_alone(store);
-    open = open && (store->is_new || guard_header(path, error)) && database_open(store, error);
+    if (file_check_file(path, error)) store->lock_file = file_check_lock(path, error);
+    bool open = store->lock_file >= 0 && file_check_modes(path, error)
+                && file_check_mended(path, store->options.is_run, error)
+                && file_check_create(path, left_bytes(store), &store->batch.image, error);
+    store->is_new = store->batch.image_is_unsynced = store->batch.image >= 0;
+    store->known = store->batch.named = open && !store->is_new && clean_note_is_valid(store);
+    open = open && (store->is_new || file_check_header(path, error)) && database_open(store, error);
     if (open && !store->options.brief)
         turn_settle_in(store);
     else if (!open && store->result)

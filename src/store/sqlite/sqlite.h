@@ -29,7 +29,7 @@ extern const size_t schema_image_size;
 // ---- by_task.c: the edges, inputs and outputs of a submission, by task ---------------
 
 // Items of one kind, sorted by the task they belong to; the sort is stable.
-struct groups {
+struct by_task {
     uint32_t *item;   // indexes into the submission's array
     uint32_t *first;  // by task: its first item; one more entry than tasks
     uint32_t item_capacity, first_capacity;
@@ -37,10 +37,10 @@ struct groups {
 };
 
 // owner(spec, i) is 0 for items of no task, else the index of the task plus 1.
-typedef uint32_t group_owner_fn(const struct rota_job_spec *spec, uint32_t first, uint32_t item);
-bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint32_t first,
-                  uint32_t count, group_owner_fn *owner);
-void groups_release(struct groups *groups);
+typedef uint32_t task_owner_fn(const struct rota_job_spec *spec, uint32_t first, uint32_t item);
+bool by_task_build(struct by_task *by_task, const struct rota_job_spec *spec, uint32_t first,
+                   uint32_t count, task_owner_fn *owner);
+void by_task_release(struct by_task *by_task);
 
 // ---- statements.c: prepared at their first use -------------------------------------------
 
@@ -69,9 +69,9 @@ enum statement {
     SET_OUT,
     SET_EXEC,
     SET_ENDS,
-    SET_ENDS_SAID,
-    SET_SAID,
-    SET_SAID_RUN,
+    SET_ENDS_REPORTED,
+    SET_REPORTED,
+    SET_REPORTED_RUN,
     SET_CLOSING,
     SET_CLOSED,
     SET_CLOSED_TASK,
@@ -118,11 +118,11 @@ struct run {
     struct rota_record record;  // of the first task
 };
 
-// The report that said() returns next.
+// The report that report() returns next.
 struct telling {
     uint32_t attempt;
-    int64_t id;                        // the last row it returned; 0: none
-    const struct store_attempt *said;  // the report of that row; null: none
+    int64_t id;                          // the last row it returned; 0: none
+    const struct store_attempt *report;  // of that row; null: none
 };
 
 // Texts of one row at a time; the row of a submission uses them for other texts than a task's row.
@@ -133,7 +133,7 @@ struct sqlite_store {
     struct store_options options;
     char *path;
     sqlite3 *db;
-    struct gather gather;
+    struct batch batch;
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
     struct file_identity files[FILE_KINDS];
@@ -157,8 +157,8 @@ struct sqlite_store {
     uint64_t sequence;  // of the last row in sched_event
     uint64_t ends, ends_written;  // number of ended attempts, with and without this turn
 
-    struct places places;
-    bool placed;              // `places` has the tasks of the file
+    struct task_index task_index;
+    bool index_is_loaded;     // `places` has the tasks of the file
     struct run run;           // the last records of tasks, not written yet
     struct rota_record core;  // the last core record; kind 0: none so far
 
@@ -170,7 +170,7 @@ struct sqlite_store {
     struct store_attempt *attempts;
     struct store_body *bodies;
     struct note *notes;  // rows without a record
-    struct map said;  // the task of each attempt: its index in attempts, plus 1
+    struct map reports;  // the task of each attempt: its index in attempts, plus 1
     struct telling telling;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
@@ -181,7 +181,7 @@ struct sqlite_store {
     struct line lines[LINES], events, audits;
     bool has_audit;  // the audit table exists
     char object[40];  // the text of the object id that is bound
-    struct groups edges, inputs, outputs;
+    struct by_task edges, inputs, outputs;
     struct loaded *loaded;  // the last result of store_rows()
 };
 
@@ -213,16 +213,17 @@ void put_submit(struct sqlite_store *store, const struct rota *rota,
 
 // ---- attempt_columns.c: reports of workers, until they are in a row -----------------------------
 
-int said_open(struct sqlite_store *store);  // makes said() available to statements
-void said_note(struct sqlite_store *store, uint32_t at);
-void said_choose(struct sqlite_store *store, uint32_t attempt);  // said() returns these attempts
+int attempt_columns_open(struct sqlite_store *store);  // makes report() available to statements
+void attempt_columns_note(struct sqlite_store *store, uint32_t at);
+// Report() returns these attempts.
+void attempt_columns_choose(struct sqlite_store *store, uint32_t attempt);
 // Whether the first task has a report of this attempt, and for how many consecutive tasks the
 // answer is the same.
-bool said_alike(const struct sqlite_store *store, rota_task_id first, uint32_t count,
-                uint32_t attempt, uint32_t *alike);
-void said_forget(struct sqlite_store *store, rota_task_id first, uint32_t count);
-void said_clear(struct sqlite_store *store);
-void said_release(struct sqlite_store *store);
+bool attempt_columns_alike(const struct sqlite_store *store, rota_task_id first, uint32_t count,
+                           uint32_t attempt, uint32_t *alike);
+void attempt_columns_forget(struct sqlite_store *store, rota_task_id first, uint32_t count);
+void attempt_columns_clear(struct sqlite_store *store);
+void attempt_columns_release(struct sqlite_store *store);
 
 // ---- transaction.c: begin, put, commit ----------------------------------------------------------
 
@@ -284,7 +285,7 @@ bool sqlite_catalog(struct store *store, struct catalog_rows *rows);
 bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text *text);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
-extern const sqlite3_mem_methods pieces_methods;  // small_alloc.c: the allocator of SQLite
+extern const sqlite3_mem_methods small_alloc_methods;  // small_alloc.c: the allocator of SQLite
 
 // ---- busy.c: another program has locked the database ------------------------------------------
 
@@ -293,6 +294,6 @@ int busy_wait(void *store, int count);  // for sqlite3_busy_handler()
 
 // ---- clean_note.c: whether the files are unchanged since the last process closed them -----------
 
-void left_note(const struct sqlite_store *store);   // when the files are closed
+void clean_note_write(const struct sqlite_store *store);  // when the files are closed
 int64_t left_bytes(const struct sqlite_store *store);  // size of the database then; 0: unknown
-bool left_alone(const struct sqlite_store *store);  // no process has changed them since
+bool clean_note_is_valid(const struct sqlite_store *store);  // no process has changed them since

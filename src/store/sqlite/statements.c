@@ -17,10 +17,10 @@
     "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
     " system_us, memory_bytes, log_bytes, end_flags, log_worker"
 #define SAID                                                                                       \
-    "\"end\" = said(id, 0), end_status = said(id, 1), reason = said(id, 2),"                       \
-    " ran_from = said(id, 3), ran_to = said(id, 4), user_us = said(id, 5),"                        \
-    " system_us = said(id, 6), memory_bytes = said(id, 7), log_bytes = said(id, 8),"               \
-    " end_flags = said(id, 9), log_worker = said(id, 10)"
+    "\"end\" = report(id, 0), end_status = report(id, 1), reason = report(id, 2),"                 \
+    " ran_from = report(id, 3), ran_to = report(id, 4), user_us = report(id, 5),"                  \
+    " system_us = report(id, 6), memory_bytes = report(id, 7), log_bytes = report(id, 8),"         \
+    " end_flags = report(id, 9), log_worker = report(id, 10)"
 #define END                                                                                        \
     BECOMES ", seq = ?12 + id - ?1, ended = max(started, ?13), result = ?14, result_exit = ?15,"   \
             " room = NULL"
@@ -63,9 +63,9 @@ static const char *const texts[STATEMENTS] = {
     [SET_EXEC] = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14,"
                  " ran_from = coalesce(ran_from, ?15), room = zeroblob(52)" RUN,
     [SET_ENDS] = "UPDATE sched_state SET " END RUN,
-    [SET_ENDS_SAID] = "UPDATE sched_state SET " END ", " SAID RUN,
-    [SET_SAID] = "UPDATE sched_state SET " SAID " WHERE id = ?1 AND attempt = ?2",
-    [SET_SAID_RUN] = "UPDATE sched_run SET " SAID " WHERE id = ?1 AND attempt = ?2",
+    [SET_ENDS_REPORTED] = "UPDATE sched_state SET " END ", " SAID RUN,
+    [SET_REPORTED] = "UPDATE sched_state SET " SAID " WHERE id = ?1 AND attempt = ?2",
+    [SET_REPORTED_RUN] = "UPDATE sched_run SET " SAID " WHERE id = ?1 AND attempt = ?2",
     [SET_CLOSING] = "UPDATE sched_state SET seq = ?3 + id - ?1, ended = max(started, ?4), result ="
                     " 'CLOSED'" RUN,
     [SET_CLOSED] = "UPDATE sched_state SET status = 'CLOSED'" RUN,

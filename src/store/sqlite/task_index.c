@@ -4,50 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct job_places *job_get(const struct places *places, uint32_t number)
+static struct job_index *job_get(const struct task_index *task_index, uint32_t number)
 {
-    return &((struct job_places *)places->jobs.items)[number];
+    return &((struct job_index *)task_index->jobs.items)[number];
 }
 
 enum place place_of(enum rota_task_state state, bool bundle)
 {
-    static const uint8_t places[ROTA_TASK_STATES] = {
+    static const uint8_t task_index[ROTA_TASK_STATES] = {
         [ROTA_TASK_STAGED] = PLACE_ACTIVE,  [ROTA_TASK_QUEUED] = PLACE_ACTIVE,
         [ROTA_TASK_WAITING] = PLACE_ACTIVE, [ROTA_TASK_BLOCKED] = PLACE_ACTIVE,
         [ROTA_TASK_READY] = PLACE_ACTIVE,   [ROTA_TASK_HELD] = PLACE_ACTIVE,
         [ROTA_TASK_OFFERED] = PLACE_ACTIVE, [ROTA_TASK_SHARED] = PLACE_ACTIVE,
         [ROTA_TASK_ASSIGNED] = PLACE_EXEC,  [ROTA_TASK_RUNNING] = PLACE_EXEC,
     };
-    enum place place = (enum place)places[state];
+    enum place place = (enum place)task_index[state];
     return bundle && place != PLACE_LAST ? PLACE_BUNDLE : place;
 }
 
-struct spot *places_find(const struct places *places, rota_task_id task)
+struct spot *task_index_find(const struct task_index *task_index, rota_task_id task)
 {
-    uint32_t number = map_find(&places->by_id, task.job);
+    uint32_t number = map_find(&task_index->by_id, task.job);
     if (!number) return NULL;
-    const struct job_places *job = job_get(places, number);
+    const struct job_index *job = job_get(task_index, number);
     return task.task - 1 < job->count ? &job->spots[task.task - 1] : NULL;
 }
 
-static struct job_places *job_add(struct places *places, uint32_t job)
+static struct job_index *job_add(struct task_index *task_index, uint32_t job)
 {
-    uint32_t number = map_find(&places->by_id, job);
-    if (number) return job_get(places, number);
-    places->jobs.size = sizeof(struct job_places);
-    if (!pool_reserve(&memory_heap, &places->jobs, 1)
-        || !map_reserve(&memory_heap, &places->by_id, 1)) {
+    uint32_t number = map_find(&task_index->by_id, job);
+    if (number) return job_get(task_index, number);
+    task_index->jobs.size = sizeof(struct job_index);
+    if (!pool_reserve(&memory_heap, &task_index->jobs, 1)
+        || !map_reserve(&memory_heap, &task_index->by_id, 1)) {
         return NULL;
     }
-    number = pool_take(&places->jobs);
-    map_put(&places->by_id, job, number);
-    job_get(places, number)->job = job;
-    return job_get(places, number);
+    number = pool_take(&task_index->jobs);
+    map_put(&task_index->by_id, job, number);
+    job_get(task_index, number)->job = job;
+    return job_get(task_index, number);
 }
 
-struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count)
+struct spot *task_index_add(struct task_index *task_index, uint32_t job, uint32_t first,
+                            uint32_t count)
 {
-    struct job_places *at = job_add(places, job);
+    struct job_index *at = job_add(task_index, job);
     uint64_t end = (uint64_t)first - 1 + count;
     if (!at || !first || end > UINT32_MAX) return NULL;
     if (!ARRAY_RESERVE(&memory_heap, at->spots, at->capacity, end + !end)) return NULL;
@@ -57,22 +58,22 @@ struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uin
 
 // ---- Removed jobs ----------------------------------------------------------------
 
-void places_drop_job(struct places *places, uint32_t job)
+void task_index_drop_job(struct task_index *task_index, uint32_t job)
 {
-    uint32_t number = map_find(&places->by_id, job);
+    uint32_t number = map_find(&task_index->by_id, job);
     if (!number) return;
-    free(job_get(places, number)->spots);
-    map_remove(&places->by_id, job);
-    pool_give(&places->jobs, number);
+    free(job_get(task_index, number)->spots);
+    map_remove(&task_index->by_id, job);
+    pool_give(&task_index->jobs, number);
 }
 
-void places_release(struct places *places)
+void task_index_release(struct task_index *task_index)
 {
-    for (uint32_t slot = 0; slot < places->by_id.capacity; slot++) {
-        uint32_t number = places->by_id.slots[slot].value;
-        if (number) free(job_get(places, number)->spots);
+    for (uint32_t slot = 0; slot < task_index->by_id.capacity; slot++) {
+        uint32_t number = task_index->by_id.slots[slot].value;
+        if (number) free(job_get(task_index, number)->spots);
     }
-    map_release(&memory_heap, &places->by_id);
-    pool_release(&memory_heap, &places->jobs);
-    *places = (struct places){0};
+    map_release(&memory_heap, &task_index->by_id);
+    pool_release(&memory_heap, &task_index->jobs);
+    *task_index = (struct task_index){0};
 }

@@ -20,19 +20,21 @@ struct spot {
 };
 _Static_assert(sizeof(struct spot) == 4, "4 bytes per task");
 
-struct job_places {
+struct job_index {
     uint32_t link;  // for the pool
     uint32_t job, count, capacity;
     struct spot *spots;  // by task number - 1
 };
 
-struct places {
+struct task_index {
     struct pool jobs;
     struct map by_id;  // by job number
 };
 
-struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
-struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
-void places_drop_job(struct places *places, uint32_t job);
-void places_release(struct places *places);
+// Null: no such task.
+struct spot *task_index_find(const struct task_index *task_index, rota_task_id task);
+struct spot *task_index_add(struct task_index *task_index, uint32_t job, uint32_t first,
+                            uint32_t count);
+void task_index_drop_job(struct task_index *task_index, uint32_t job);
+void task_index_release(struct task_index *task_index);
 enum place place_of(enum rota_task_state state, bool bundle);

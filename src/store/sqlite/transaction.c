@@ -82,7 +82,7 @@ void turn_attempt(struct store *base, const struct store_attempt *attempt)
               sizeof *store->attempts))
         return;
     store->attempts[store->attempt_count++] = *attempt;
-    said_note(store, store->attempt_count - 1);
+    attempt_columns_note(store, store->attempt_count - 1);
 }
 
 void turn_body(struct store *base, const struct store_body *body)
@@ -96,7 +96,7 @@ void turn_body(struct store *base, const struct store_body *body)
 
 static void turn_forget(struct sqlite_store *store)
 {
-    said_clear(store);
+    attempt_columns_clear(store);
     store->attempt_count = store->body_count = 0;
     store->kept_count = store->definition_count = store->definition_at = 0;
     store->request_count = store->firing_count = store->note_count = 0;
@@ -115,7 +115,7 @@ void turn_begin(struct store *base, rota_time now)
 static bool turn_open(struct sqlite_store *store)
 {
     if (store->begun) return true;
-    if (!store->placed) {
+    if (!store->index_is_loaded) {
         struct loaded *loaded = loaded_open(store);
         loaded_close(loaded);
         if (!loaded) return false;
@@ -252,12 +252,12 @@ static void turn_undo(struct sqlite_store *store)
     if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     store->begun = false;
     store->result = SQLITE_OK;
-    places_release(&store->places);
-    store->placed = false;
+    task_index_release(&store->task_index);
+    store->index_is_loaded = false;
     line_clear(&store->events);
     store->definition_at = store->run.count = 0;
     store->ends_written = store->ends;
-    said_clear(store);
+    attempt_columns_clear(store);
 }
 
 // The ballast frees space for changes that have happened already; from now on new work is refused.
@@ -268,7 +268,7 @@ static bool turn_again(struct sqlite_store *store)
     store->full = true;
     turn_undo(store);
     if (!turn_open(store)) return false;
-    for (uint32_t i = 0; i < store->attempt_count; i++) said_note(store, i);
+    for (uint32_t i = 0; i < store->attempt_count; i++) attempt_columns_note(store, i);
     for (uint32_t i = 0; i < store->kept_count && !store->result; i++) {
         put_record(store, store->rota, &store->kept[i]);
     }
@@ -281,7 +281,7 @@ static void log_fold(struct sqlite_store *store)
 {
     if (store->wal_pages < (int)store->options.wal_pages) return;
     if (!files_check(store)) return;
-    store->gather.later = false;  // the database must not get pages that the log could still lose
+    store->batch.later = false;   // the database must not get pages that the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     files_note(store);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
@@ -352,9 +352,9 @@ static bool turn_write(struct store *base)
 }
 
 // Turns are numbered from 1, syncs from 0. The next sync covers all writes so far.
-static uint64_t turn_number(const struct gather *gather)
+static uint64_t turn_number(const struct batch *batch)
 {
-    return gather->syncer.asked + (gather->behind ? 1 : 0) + 1;
+    return batch->syncer.asked + (batch->behind ? 1 : 0) + 1;
 }
 
 static bool sync_failed(struct sqlite_store *store, int result)
@@ -366,10 +366,10 @@ static bool sync_failed(struct sqlite_store *store, int result)
 bool commit_settle(struct store *base, uint64_t turn)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    struct gather *gather = &store->gather;
-    bool asked = turn - 1 <= gather->syncer.asked;
+    struct batch *batch = &store->batch;
+    bool asked = turn - 1 <= batch->syncer.asked;
     int flags = SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY;
-    int result = asked ? syncer_wait(&gather->syncer, turn - 1) : gather_sync(gather, flags);
+    int result = asked ? syncer_wait(&batch->syncer, turn - 1) : batch_sync(batch, flags);
     sync_failed(store, result);
     return !base->error.fault;
 }
@@ -377,40 +377,40 @@ bool commit_settle(struct store *base, uint64_t turn)
 bool commit_sync_begin(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    return !sync_failed(store, gather_sync_ask(&store->gather));
+    return !sync_failed(store, batch_sync_ask(&store->batch));
 }
 
 uint64_t commit_settled(struct store *base)
 {
-    return ((struct sqlite_store *)base)->gather.syncer.synced + 1;
+    return ((struct sqlite_store *)base)->batch.syncer.synced + 1;
 }
 
 int commit_settled_event(struct store *base)
 {
-    return syncer_watch(&((struct sqlite_store *)base)->gather.syncer);
+    return syncer_watch(&((struct sqlite_store *)base)->batch.syncer);
 }
 
 void turn_foresee(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return;
-    statement_get(store, SET_ENDS_SAID);
-    sync_failed(store, gather_image_sync(&store->gather));
+    statement_get(store, SET_ENDS_REPORTED);
+    sync_failed(store, batch_image_sync(&store->batch));
 }
 
 uint64_t turn_commit_write(struct store *base)
 {
-    struct gather *gather = &((struct sqlite_store *)base)->gather;
-    gather->later = true;
+    struct batch *batch = &((struct sqlite_store *)base)->batch;
+    batch->later = true;
     bool written = turn_write(base);
-    gather->later = false;
-    return written ? turn_number(gather) : 0;
+    batch->later = false;
+    return written ? turn_number(batch) : 0;
 }
 
 bool turn_commit(struct store *base)
 {
     return turn_write(base)
-           && commit_settle(base, turn_number(&((struct sqlite_store *)base)->gather));
+           && commit_settle(base, turn_number(&((struct sqlite_store *)base)->batch));
 }
 
 void turn_release(struct sqlite_store *store)
@@ -425,9 +425,9 @@ void turn_release(struct sqlite_store *store)
     line_release(&store->events);
     line_release(&store->audits);
     for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);
-    said_release(store);
-    groups_release(&store->edges);
-    groups_release(&store->inputs);
-    groups_release(&store->outputs);
-    places_release(&store->places);
+    attempt_columns_release(store);
+    by_task_release(&store->edges);
+    by_task_release(&store->inputs);
+    by_task_release(&store->outputs);
+    task_index_release(&store->task_index);
 }

@@ -209,7 +209,7 @@ uint32_t store_verify(const char *path, FILE *out, struct store_error *error)
 {
     *error = (struct store_error){0};
     struct verifier verifier = {.path = path, .out = out, .error = error};
-    verifier.db = guard_header(path, error) ? reader_open(path, error) : NULL;
+    verifier.db = file_check_header(path, error) ? reader_open(path, error) : NULL;
     if (!verifier.db) return 0;
     sqlite3_exec(verifier.db, "BEGIN", NULL, NULL, NULL);  // one snapshot, even while a server runs
     pages_check(&verifier);

@@ -123,7 +123,7 @@ static bool agent_begin(struct agent *agent)
     int64_t alone = agent->options->alone_max;
     decide_init(&agent->decide, os_boottime(), alone ? alone : AGENT_ALONE_MAX);
     agent->orders = (struct run_orders){
-        .host = &carry_host, .context = agent, .decide = &agent->decide};
+        .host = &inputs_host, .context = agent, .decide = &agent->decide};
     agent->boot = agent->seed = boot_make();
     agent->logs.folder = agent->options->folder;
     agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
@@ -131,8 +131,8 @@ static bool agent_begin(struct agent *agent)
     terminal_stops_ignore();
     if (geteuid() == 0 && !agent->options->worker.user)
         agent_say(agent, "commands run as root; --user NAME runs them as another user");
-    return spool_begin(agent) && identity_open(agent) && worker_begin(agent) && carry_open(agent)
-           && flows_open(agent);
+    return spool_begin(agent) && identity_open(agent) && worker_begin(agent) && inputs_open(agent)
+           && streams_open(agent);
 }
 
 // ---- Signals and the end -----------------------------------------------------------------------
@@ -227,7 +227,7 @@ static int64_t wake_at(const struct agent *agent)
     due = earlier(due, service_due(agent));
     if (agent->spool.pending.length) due = earlier(due, agent->sync_at);
     if (agent->is_ending) due = earlier(due, agent->worker ? agent->kill_at : agent->leave_at);
-    int64_t moves = earlier(carry_due(agent), flows_due(agent));
+    int64_t moves = earlier(inputs_due(agent), streams_due(agent));
     if (due == INT64_MAX) return moves;
     return earlier(moves, os_ticks() + (due - os_boottime()));
 }
@@ -239,10 +239,10 @@ static void input_await(struct agent *agent)
         {.file = worker ? worker->file : -1, .write = worker && worker->wants_write},
         {.file = server ? server->file : -1, .write = server && server->wants_write},
         {.file = agent->signals},
-        {.file = data_fetcher_file(agent->carry.fetcher)},
-        {.file = agent->carry.server ? data_server_file(agent->carry.server) : -1},
+        {.file = data_fetcher_file(agent->inputs.fetcher)},
+        {.file = agent->inputs.server ? data_server_file(agent->inputs.server) : -1},
         {.file = agent->is_ending ? -1 : agent->options->leash},
-        {.file = agent->flows.loop},
+        {.file = agent->streams.loop},
     };
     os_wait(watches, sizeof watches / sizeof *watches, wake_at(agent));
     if (watches[2].can_read) on_signals(agent);
@@ -250,9 +250,9 @@ static void input_await(struct agent *agent)
     if (worker && (watches[0].can_read || watches[0].can_write)) reports_take(agent);
     if (server && (watches[1].can_read || watches[1].can_write)) orders_take(agent);
     bool carries = watches[3].can_read || watches[4].can_read;
-    if (carries || os_ticks() >= carry_due(agent)) carry_work(agent, os_ticks());
-    bool flows = carries || watches[6].can_read || agent->flows.out;
-    if (flows || os_ticks() >= flows_due(agent)) flows_work(agent, os_ticks());
+    if (carries || os_ticks() >= inputs_due(agent)) inputs_work(agent, os_ticks());
+    bool streams = carries || watches[6].can_read || agent->streams.out;
+    if (streams || os_ticks() >= streams_due(agent)) streams_work(agent, os_ticks());
 }
 
 // Decisions reach the commands before the loop waits for a disk, and no exclusive command starts
@@ -304,11 +304,11 @@ static void agent_end(struct agent *agent)
     if (agent->pid > 0) worker_children_end();
     fence_set(&agent->fence, INT64_MAX, INT64_MAX);
     run_orders_release(&agent->orders);
-    flows_close(agent);
-    if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);
+    streams_close(agent);
+    if (agent->inputs.fetcher || agent->inputs.is_open) inputs_close(agent);
     logs_release(&agent->logs);
-    objects_release(&agent->objects);
-    alias_release(agent);
+    inventory_release(&agent->inventory);
+    shared_results_release(agent);
     spool_close(&agent->spool);
     decide_release(&agent->decide);
     if (agent->signals >= 0) close(agent->signals);
@@ -319,7 +319,7 @@ int agent_main(const struct agent_options *options)
     struct agent agent = {.options = options,
                           .status = -1,
                           .signals = -1,
-                          .flows = {.loop = -1},
+                          .streams = {.loop = -1},
                           .spool = {.folder = -1, .lock = -1, .file = -1},
                           .fence = {.due = INT64_MAX}};
     if (agent_begin(&agent))

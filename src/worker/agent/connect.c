@@ -116,7 +116,7 @@ static bool join(struct agent *agent)
     message.join.cores = agent->cores;
     message.join.memory_mib = agent->memory_mib;
     message.join.machine = wire_text_of(agent->options->machine);
-    message.join.address = wire_text_of(carry_address(agent));
+    message.join.address = wire_text_of(inputs_address(agent));
     message.join.limits = wire_text_of(agent->limits);
     message.join.user = wire_text_of(agent->options->user);
     message.join.epoch = agent->epoch;
@@ -153,7 +153,7 @@ static bool is_ours(struct agent *agent, uint64_t server)
 {
     struct spool *spool = &agent->spool;
     if (!spool->server || spool->server == server) return spool_belongs(spool, server);
-    flows_give_up(agent);
+    streams_abandon(agent);
     if (agent->decide.attempts.alive || spool->unsafe) {
         server_drop(agent, "it has another database than the server whose commands run here");
         return false;
@@ -182,15 +182,15 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
         agent->epoch = welcome->epoch;
         agent->opened = welcome->opened;
     }
-    if (!data_fetcher_home(agent->carry.fetcher, address_of(agent), agent->options->key))
+    if (!data_fetcher_home(agent->inputs.fetcher, address_of(agent), agent->options->key))
         return server_drop(agent, "out of memory for its address");
     agent->is_welcome = agent->was_welcome = true;
     agent->said[0] = 0;
     agent_say(agent, "connected to %s", address_of(agent));
     service_status(agent, "connected to", address_of(agent));
     server_beat(agent);
-    objects_tell(&agent->objects, &agent->carry.cache, &agent->server->out);
-    carry_lies_tell(agent);
+    inventory_tell(&agent->inventory, &agent->inputs.cache, &agent->server->out);
+    inputs_lies_tell(agent);
     agent->unsent = agent->spool.first;
 }
 

@@ -1,21 +1,21 @@
 // holdings.c - answers the server's questions whether an object is in the cache.
 #include "worker/agent/internal.h"
 
-bool show_has(struct agent *agent, rota_object_id object, struct cache_entry *entry)
+bool holdings_has(struct agent *agent, rota_object_id object, struct cache_entry *entry)
 {
-    return cache_find(&agent->carry.cache, object, entry);
+    return cache_find(&agent->inputs.cache, object, entry);
 }
 
-void show_lost(struct agent *agent, rota_object_id object)
+void holdings_lost(struct agent *agent, rota_object_id object)
 {
     struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
     struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
     message.lost.objects = (wire_files){&file, 1};
-    objects_remove(&agent->objects, &message.lost.objects);
+    inventory_remove(&agent->inventory, &message.lost.objects);
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
-void show_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry)
+void holdings_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry)
 {
     struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
     struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
@@ -23,19 +23,19 @@ void show_held(struct agent *agent, rota_object_id object, const struct cache_en
     file.bytes = entry->bytes;
     file.content = cache_entry_content(entry);
     message.held.objects = (wire_files){&file, 1};
-    objects_add(&agent->objects, &message.held.objects);
+    inventory_add(&agent->inventory, &message.held.objects);
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
 // Another copy may be removed because of this answer.
-void show_all(struct agent *agent, const wire_files *objects)
+void holdings_show(struct agent *agent, const wire_files *objects)
 {
     struct cache_entry entry;
     for (uint32_t i = 0; i < objects->count; i++) {
         rota_object_id object = objects->items[i].object;
-        if (show_has(agent, object, &entry))
-            show_held(agent, object, &entry);
+        if (holdings_has(agent, object, &entry))
+            holdings_held(agent, object, &entry);
         else
-            show_lost(agent, object);
+            holdings_lost(agent, object);
     }
 }

@@ -23,73 +23,73 @@
 // The server sends other workers here for it, and might drop another copy as surplus.
 static void on_gone(void *context, rota_object_id object)
 {
-    show_lost(context, object);
+    holdings_lost(context, object);
 }
 
-static bool carry_listen(struct agent *agent)
+static bool inputs_listen(struct agent *agent)
 {
-    struct carry *carry = &agent->carry;
+    struct inputs *inputs = &agent->inputs;
     const struct agent_options *options = agent->options;
     struct link_error error = {"out of memory for the listener"};
     if (options->service->file_count) {
-        carry->server = data_server_open_over(&carry->cache, options->service->files[0],
-                                              options->peer_keys, &error);
+        inputs->server = data_server_open_over(&inputs->cache, options->service->files[0],
+                                               options->peer_keys, &error);
     } else if (options->address) {
         if (link_address_is_local(options->address)) os_parents_make(options->address);
-        carry->server
-            = data_server_open(&carry->cache, options->address, options->peer_keys, &error);
+        inputs->server
+            = data_server_open(&inputs->cache, options->address, options->peer_keys, &error);
     } else {
         return true;
     }
-    if (!carry->server) {
+    if (!inputs->server) {
         agent_say(agent, "%s", error.text);
         agent->status = 2;
     }
-    if (carry->server) data_server_on_gone(carry->server, on_gone, agent);
-    return carry->server;
+    if (inputs->server) data_server_on_gone(inputs->server, on_gone, agent);
+    return inputs->server;
 }
 
-bool carry_open(struct agent *agent)
+bool inputs_open(struct agent *agent)
 {
-    struct carry *carry = &agent->carry;
+    struct inputs *inputs = &agent->inputs;
     const struct agent_options *options = agent->options;
     struct cache_error fault;
     char path[4096];
     snprintf(path, sizeof path, "%s/cache", options->folder);
     uint64_t most = options->worker.cache_max ? options->worker.cache_max : WORKER_CACHE_MAX;
-    carry->memory = memory_heap;
-    carry->is_open = os_directory_make(path) && cache_open(&carry->cache, path, most, &fault);
-    if (!carry->is_open) return agent_say(agent, "%s: cannot be used as a cache", path), false;
+    inputs->memory = memory_heap;
+    inputs->is_open = os_directory_make(path) && cache_open(&inputs->cache, path, most, &fault);
+    if (!inputs->is_open) return agent_say(agent, "%s: cannot be used as a cache", path), false;
     const struct link_key *key = options->peer_keys ? options->peer_keys->items : NULL;
-    carry->fetcher = data_fetcher_open(&carry->cache, key);
-    if (!carry->fetcher) return agent_say(agent, "out of memory to fetch objects"), false;
-    return carry_listen(agent);
+    inputs->fetcher = data_fetcher_open(&inputs->cache, key);
+    if (!inputs->fetcher) return agent_say(agent, "out of memory to fetch objects"), false;
+    return inputs_listen(agent);
 }
 
 // An inherited socket may listen at all addresses: then only the worker knows its own address.
-const char *carry_address(const struct agent *agent)
+const char *inputs_address(const struct agent *agent)
 {
     const struct agent_options *options = agent->options;
     if (options->service->file_count && options->address) return options->address;
-    return agent->carry.server ? data_server_address(agent->carry.server) : "";
+    return agent->inputs.server ? data_server_address(agent->inputs.server) : "";
 }
 
-void carry_close(struct agent *agent)
+void inputs_close(struct agent *agent)
 {
-    struct carry *carry = &agent->carry;
-    data_server_close(carry->server);
-    data_fetcher_close(carry->fetcher);
-    if (carry->is_open) cache_close(&carry->cache);
-    map_release(&carry->memory, &carry->fetching);
-    *carry = (struct carry){0};
+    struct inputs *inputs = &agent->inputs;
+    data_server_close(inputs->server);
+    data_fetcher_close(inputs->fetcher);
+    if (inputs->is_open) cache_close(&inputs->cache);
+    map_release(&inputs->memory, &inputs->fetching);
+    *inputs = (struct inputs){0};
 }
 
 // ---- The host of run_orders.c ---------------------------------------------------------------
 
 static bool host_accepts(void *context, const struct wire_run *run)
 {
-    alias_forget(context, &run->outputs);
-    return flows_given(context, run);
+    shared_results_forget(context, &run->outputs);
+    return streams_given(context, run);
 }
 
 // A copy with other content than the server has recorded is not the input.
@@ -97,19 +97,19 @@ static bool host_has_object(void *context, const struct wire_file *input)
 {
     struct agent *agent = context;
     struct cache_entry entry;
-    return cache_find_input(&agent->carry.cache, input, &entry);
+    return cache_find_input(&agent->inputs.cache, input, &entry);
 }
 
 static bool host_is_fetching(void *context, rota_object_id object)
 {
     const struct agent *agent = context;
-    return map_find(&agent->carry.fetching, ID_HASH(object));
+    return map_find(&agent->inputs.fetching, ID_HASH(object));
 }
 
 static void host_object_lost(void *context, const struct wire_run *run, rota_object_id object)
 {
     (void)run;
-    show_lost(context, object);
+    holdings_lost(context, object);
 }
 
 // The folder of the client's job file need not exist on this machine.
@@ -150,14 +150,14 @@ static void host_report(void *context, struct attempt *attempt, enum wire_end en
 static void host_report_input(void *context, struct attempt *attempt)
 {
     const struct agent *agent = context;
-    const struct carry *carry = &agent->carry;
+    const struct inputs *inputs = &agent->inputs;
     char text[400];
-    snprintf(text, sizeof text, "cannot fetch an input%s%s", carry->reason[0] ? ": " : "",
-             carry->reason);
-    report_refused(context, attempt, WIRE_BAD_INPUT, carry->error ? carry->error : ENODATA, text);
+    snprintf(text, sizeof text, "cannot fetch an input%s%s", inputs->reason[0] ? ": " : "",
+             inputs->reason);
+    report_refused(context, attempt, WIRE_BAD_INPUT, inputs->error ? inputs->error : ENODATA, text);
 }
 
-const struct run_host carry_host = {
+const struct run_host inputs_host = {
     .accepts = host_accepts,
     .has_object = host_has_object,
     .is_fetching = host_is_fetching,
@@ -180,84 +180,84 @@ static void missed_put(struct agent *agent, rota_object_id object, const char *r
 
 // The server logs it, and sends no other workers there. Without a server the reports wait for the
 // next connection.
-void carry_lies_tell(struct agent *agent)
+void inputs_lies_tell(struct agent *agent)
 {
-    if (agent->is_welcome) data_fetcher_tell_lies(agent->carry.fetcher, &agent->server->out);
+    if (agent->is_welcome) data_fetcher_tell_lies(agent->inputs.fetcher, &agent->server->out);
 }
 
 // A copy of an older content of the object is useless: the fetcher drops it.
-void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
+void inputs_fetch(struct agent *agent, const struct wire_fetch *fetch)
 {
-    struct carry *carry = &agent->carry;
+    struct inputs *inputs = &agent->inputs;
     struct cache_entry entry;
-    if (show_has(agent, fetch->object, &entry) && cache_entry_has(&entry, &fetch->content))
-        return show_held(agent, fetch->object, &entry);
-    bool begun = map_reserve(&carry->memory, &carry->fetching, 1)
-                 && data_fetcher_fetch(carry->fetcher, fetch, os_ticks());
+    if (holdings_has(agent, fetch->object, &entry) && cache_entry_has(&entry, &fetch->content))
+        return holdings_held(agent, fetch->object, &entry);
+    bool begun = map_reserve(&inputs->memory, &inputs->fetching, 1)
+                 && data_fetcher_fetch(inputs->fetcher, fetch, os_ticks());
     if (begun)
-        map_put(&carry->fetching, ID_HASH(fetch->object), 1);
+        map_put(&inputs->fetching, ID_HASH(fetch->object), 1);
     else
         missed_put(agent, fetch->object, "too many transfers are running");
 }
 
-void carry_serve(struct agent *agent, const struct wire_serve *serve)
+void inputs_serve(struct agent *agent, const struct wire_serve *serve)
 {
-    if (agent->carry.server) data_server_serve(agent->carry.server, serve, os_ticks());
+    if (agent->inputs.server) data_server_serve(agent->inputs.server, serve, os_ticks());
 }
 
 // An older content of it is dropped; a copy that is being fetched, or was made here since, stays.
 static bool is_newer(struct agent *agent, const struct wire_file *file)
 {
     struct cache_entry entry;
-    bool is_there = show_has(agent, file->object, &entry);
+    bool is_there = holdings_has(agent, file->object, &entry);
     return file->content.kind && !(is_there && cache_entry_has(&entry, &file->content));
 }
 
-void carry_drop(struct agent *agent, const wire_files *objects)
+void inputs_drop(struct agent *agent, const wire_files *objects)
 {
     for (uint32_t i = 0; i < objects->count; i++) {
         struct wire_file file = objects->items[i];
         if (is_newer(agent, &file)) continue;
-        objects_remove(&agent->objects, &(wire_files){&file, 1});
+        inventory_remove(&agent->inventory, &(wire_files){&file, 1});
         if (file.content.kind) continue;
-        data_fetcher_forget(agent->carry.fetcher, file.object);
-        map_remove(&agent->carry.fetching, ID_HASH(file.object));
-        flows_forget(agent, file.object);
+        data_fetcher_forget(agent->inputs.fetcher, file.object);
+        map_remove(&agent->inputs.fetching, ID_HASH(file.object));
+        streams_forget(agent, file.object);
     }
 }
 
 // ---- Event loop -----------------------------------------------------------------------------
 
-int64_t carry_due(const struct agent *agent)
+int64_t inputs_due(const struct agent *agent)
 {
-    int64_t due = data_fetcher_due(agent->carry.fetcher);
-    int64_t other = agent->carry.server ? data_server_due(agent->carry.server) : INT64_MAX;
+    int64_t due = data_fetcher_due(agent->inputs.fetcher);
+    int64_t other = agent->inputs.server ? data_server_due(agent->inputs.server) : INT64_MAX;
     return other < due ? other : due;
 }
 
 // If there is no space here the sources are not to blame: objects that are not needed are removed.
 static void failed(struct agent *agent, const struct data_done *done)
 {
-    struct carry *carry = &agent->carry;
-    snprintf(carry->reason, sizeof carry->reason, "%s", done->reason);
-    carry->error = done->fault == DATA_FULL ? ENOSPC : ENODATA;
+    struct inputs *inputs = &agent->inputs;
+    snprintf(inputs->reason, sizeof inputs->reason, "%s", done->reason);
+    inputs->error = done->fault == DATA_FULL ? ENOSPC : ENODATA;
     if (done->fault == DATA_MISSED) missed_put(agent, done->object, done->reason);
-    if (done->fault == DATA_FULL) cache_evict_all(&carry->cache);
+    if (done->fault == DATA_FULL) cache_evict_all(&inputs->cache);
     if (done->fault != DATA_MISSED) agent_say(agent, "%s", done->reason);
 }
 
-void carry_work(struct agent *agent, int64_t ticks)
+void inputs_work(struct agent *agent, int64_t ticks)
 {
-    struct carry *carry = &agent->carry;
+    struct inputs *inputs = &agent->inputs;
     struct data_done done;
     bool news = false;
-    if (carry->server) data_server_work(carry->server, ticks);
-    data_fetcher_work(carry->fetcher, ticks);
-    carry_lies_tell(agent);
-    while (data_fetcher_next_done(carry->fetcher, &done)) {
-        map_remove(&carry->fetching, ID_HASH(done.object));
+    if (inputs->server) data_server_work(inputs->server, ticks);
+    data_fetcher_work(inputs->fetcher, ticks);
+    inputs_lies_tell(agent);
+    while (data_fetcher_next_done(inputs->fetcher, &done)) {
+        map_remove(&inputs->fetching, ID_HASH(done.object));
         news = true;
-        if (done.fault == DATA_FINE) show_held(agent, done.object, &done.entry);
+        if (done.fault == DATA_FINE) holdings_held(agent, done.object, &done.entry);
         if (done.fault != DATA_FINE) failed(agent, &done);
     }
     if (news) run_orders_inputs(&agent->orders);

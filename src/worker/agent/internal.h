@@ -12,17 +12,17 @@
 
 // ---- inventory.c: contents of the cache -----------------------------------------------------
 
-struct objects {
+struct inventory {
     struct memory memory;
     struct pool rows;
     struct map by_hash;
 };
 
-bool objects_add(struct objects *objects, const wire_files *files);  // false: out of memory
-void objects_remove(struct objects *objects, const wire_files *files);
+bool inventory_add(struct inventory *inventory, const wire_files *files);  // false: out of memory
+void inventory_remove(struct inventory *inventory, const wire_files *files);
 // Sends HELD for all that exist, then HELD_ALL; the others are removed.
-void objects_tell(struct objects *objects, struct cache *cache, struct wire_out *out);
-void objects_release(struct objects *objects);
+void inventory_tell(struct inventory *inventory, struct cache *cache, struct wire_out *out);
+void inventory_release(struct inventory *inventory);
 
 // ---- logs.c: output of commands, in pieces --------------------------------------------------
 
@@ -62,7 +62,7 @@ void fence_set(struct fence *fence, int64_t due, int64_t last);
 // ---- The agent ----------------------------------------------------------------------------------
 
 // Transfers between the caches of workers.
-struct carry {
+struct inputs {
     struct memory memory;
     struct cache cache;
     struct data_server *server;  // null: other workers cannot fetch here
@@ -74,9 +74,9 @@ struct carry {
 };
 
 // Streams that are written here and read on another worker, and the reverse.
-struct flows {
-    struct outflow *out;
-    struct inflow *in;
+struct streams {
+    struct stream_out *out;
+    struct stream_in *in;
     int loop;
     int64_t tell_at;  // ticks: when to report their progress
 };
@@ -85,13 +85,13 @@ struct agent {
     const struct agent_options *options;
     struct decide decide;
     struct spool spool;
-    struct objects objects;
+    struct inventory inventory;
     struct logs logs;
     struct fence fence;
-    struct carry carry;
-    struct flows flows;
+    struct inputs inputs;
+    struct streams streams;
     struct run_orders orders;
-    struct alias *aliases;  // of objects that are not made yet
+    struct shared_result *shared_results;  // of objects that are not made yet
     int signals;
     int status;  // exit status; -1: it continues
 
@@ -154,24 +154,26 @@ void agent_quit(struct agent *agent, int64_t grace);
 
 // ---- inputs.c: objects between workers ----------------------------------------------------------
 
-bool carry_open(struct agent *agent);  // after the fork, because it starts a thread
-void carry_close(struct agent *agent);
-const char *carry_address(const struct agent *agent);  // "": none
-extern const struct run_host carry_host;               // for run_orders.c; its context is the agent
-void carry_fetch(struct agent *agent, const struct wire_fetch *fetch);
-void carry_serve(struct agent *agent, const struct wire_serve *serve);
-void carry_drop(struct agent *agent, const wire_files *objects);
-int64_t carry_due(const struct agent *agent);  // ticks
-void carry_work(struct agent *agent, int64_t ticks);
+bool inputs_open(struct agent *agent);  // after the fork, because it starts a thread
+void inputs_close(struct agent *agent);
+const char *inputs_address(const struct agent *agent);  // "": none
+extern const struct run_host inputs_host;              // for run_orders.c; its context is the agent
+void inputs_fetch(struct agent *agent, const struct wire_fetch *fetch);
+void inputs_serve(struct agent *agent, const struct wire_serve *serve);
+void inputs_drop(struct agent *agent, const wire_files *objects);
+int64_t inputs_due(const struct agent *agent);  // ticks
+void inputs_work(struct agent *agent, int64_t ticks);
 // reports false contents that the server does not know of
-void carry_lies_tell(struct agent *agent);
+void inputs_lies_tell(struct agent *agent);
 
 // ---- holdings.c: objects that the server asks about -----------------------------------------
 
-bool show_has(struct agent *agent, rota_object_id object, struct cache_entry *entry);
-void show_lost(struct agent *agent, rota_object_id object);  // it is missing; the server is told
-void show_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
-void show_all(struct agent *agent, const wire_files *objects);  // one or the other, after a check
+bool holdings_has(struct agent *agent, rota_object_id object, struct cache_entry *entry);
+// It is missing; the server is told.
+void holdings_lost(struct agent *agent, rota_object_id object);
+void holdings_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
+// One or the other, after a check.
+void holdings_show(struct agent *agent, const wire_files *objects);
 
 // ---- known_results.c: results, by content key ---------------------------------------------------
 
@@ -180,29 +182,30 @@ void known_tell(struct cache *cache, struct wire_out *out);  // HELD for each th
 
 // ---- shared_results.c: objects with two names -----------------------------------------------
 
-void alias_take(struct agent *agent, const struct wire_alias *alias);
+void shared_results_take(struct agent *agent, const struct wire_alias *alias);
 // before the server gets the report
-void alias_made(struct agent *agent, const wire_files *outputs);
-void alias_forget(struct agent *agent, const wire_files *outputs);  // they are made on their own
-void alias_release(struct agent *agent);
+void shared_results_made(struct agent *agent, const wire_files *outputs);
+// They are made on their own.
+void shared_results_forget(struct agent *agent, const wire_files *outputs);
+void shared_results_release(struct agent *agent);
 
 // ---- streams.c: streams between workers ---------------------------------------------------------
 
-bool flows_open(struct agent *agent);
-void flows_close(struct agent *agent);  // before carry_close
-void flows_meet(struct agent *agent, const struct wire_flow *flow);
+bool streams_open(struct agent *agent);
+void streams_close(struct agent *agent);  // before inputs_close
+void streams_meet(struct agent *agent, const struct wire_flow *flow);
 // A command is about to start. False: a stream it reads is neither here nor announced from another
 // worker.
-bool flows_given(struct agent *agent, const struct wire_run *run);
-void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt);
-void flows_ended(struct agent *agent, const struct wire_finished *finished);
-void flows_recorded(struct agent *agent, const struct wire_recorded *recorded);
-void flows_give_up(struct agent *agent);  // the server of the ended writers is gone
+bool streams_given(struct agent *agent, const struct wire_run *run);
+void streams_started(struct agent *agent, rota_task_id task, uint32_t attempt);
+void streams_ended(struct agent *agent, const struct wire_finished *finished);
+void streams_recorded(struct agent *agent, const struct wire_recorded *recorded);
+void streams_abandon(struct agent *agent);  // the server of the ended writers is gone
 // a stream it read broke off
-bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt);
-void flows_forget(struct agent *agent, rota_object_id object);  // it will not be read
-int64_t flows_due(const struct agent *agent);
-void flows_work(struct agent *agent, int64_t ticks);
+bool streams_cut(struct agent *agent, rota_task_id task, uint32_t attempt);
+void streams_forget(struct agent *agent, rota_object_id object);  // it will not be read
+int64_t streams_due(const struct agent *agent);
+void streams_work(struct agent *agent, int64_t ticks);
 
 // ---- reports.c: messages of the process that runs commands ----------------------------------
 

@@ -11,64 +11,64 @@ struct row {
     uint64_t bytes;
 };
 
-static struct row *row_at(const struct objects *objects, uint32_t number)
+static struct row *row_at(const struct inventory *inventory, uint32_t number)
 {
-    return (struct row *)objects->rows.items + number;
+    return (struct row *)inventory->rows.items + number;
 }
 
-static uint32_t row_find(const struct objects *objects, rota_object_id object)
+static uint32_t row_find(const struct inventory *inventory, rota_object_id object)
 {
-    uint32_t number = map_find(&objects->by_hash, ID_HASH(object));
-    while (number && !SAME_ID(row_at(objects, number)->object, object))
-        number = row_at(objects, number)->next;
+    uint32_t number = map_find(&inventory->by_hash, ID_HASH(object));
+    while (number && !SAME_ID(row_at(inventory, number)->object, object))
+        number = row_at(inventory, number)->next;
     return number;
 }
 
-static bool row_add(struct objects *objects, const struct wire_file *file)
+static bool row_add(struct inventory *inventory, const struct wire_file *file)
 {
     uint64_t hash = ID_HASH(file->object);
-    objects->rows.size = sizeof(struct row);
-    objects->memory = memory_heap;
-    if (!map_reserve(&objects->memory, &objects->by_hash, 1)) return false;
-    if (!pool_reserve(&objects->memory, &objects->rows, 1)) return false;
-    uint32_t number = pool_take(&objects->rows), first = map_find(&objects->by_hash, hash);
-    *row_at(objects, number) = (struct row){first, file->kind, file->object, file->bytes};
-    map_put(&objects->by_hash, hash, number);
+    inventory->rows.size = sizeof(struct row);
+    inventory->memory = memory_heap;
+    if (!map_reserve(&inventory->memory, &inventory->by_hash, 1)) return false;
+    if (!pool_reserve(&inventory->memory, &inventory->rows, 1)) return false;
+    uint32_t number = pool_take(&inventory->rows), first = map_find(&inventory->by_hash, hash);
+    *row_at(inventory, number) = (struct row){first, file->kind, file->object, file->bytes};
+    map_put(&inventory->by_hash, hash, number);
     return true;
 }
 
-bool objects_add(struct objects *objects, const wire_files *files)
+bool inventory_add(struct inventory *inventory, const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++) {
         const struct wire_file *file = &files->items[i];
         bool is_none = !file->object.high && !file->object.low;
-        if (is_none || file->kind == WIRE_STREAM || row_find(objects, file->object)) continue;
-        if (!row_add(objects, file)) return false;
+        if (is_none || file->kind == WIRE_STREAM || row_find(inventory, file->object)) continue;
+        if (!row_add(inventory, file)) return false;
     }
     return true;
 }
 
-static void row_remove(struct objects *objects, uint32_t number)
+static void row_remove(struct inventory *inventory, uint32_t number)
 {
-    struct row *row = row_at(objects, number);
+    struct row *row = row_at(inventory, number);
     uint64_t hash = ID_HASH(row->object);
-    uint32_t at = map_find(&objects->by_hash, hash);
+    uint32_t at = map_find(&inventory->by_hash, hash);
     if (at != number) {
-        while (row_at(objects, at)->next != number) at = row_at(objects, at)->next;
-        row_at(objects, at)->next = row->next;
+        while (row_at(inventory, at)->next != number) at = row_at(inventory, at)->next;
+        row_at(inventory, at)->next = row->next;
     } else if (row->next) {
-        map_put(&objects->by_hash, hash, row->next);
+        map_put(&inventory->by_hash, hash, row->next);
     } else {
-        map_remove(&objects->by_hash, hash);
+        map_remove(&inventory->by_hash, hash);
     }
-    pool_give(&objects->rows, number);
+    pool_give(&inventory->rows, number);
 }
 
-void objects_remove(struct objects *objects, const wire_files *files)
+void inventory_remove(struct inventory *inventory, const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++) {
-        uint32_t number = row_find(objects, files->items[i].object);
-        if (number) row_remove(objects, number);
+        uint32_t number = row_find(inventory, files->items[i].object);
+        if (number) row_remove(inventory, number);
     }
 }
 
@@ -86,17 +86,17 @@ static void all_put(struct wire_out *out, uint64_t count)
     wire_put(out, &message);
 }
 
-void objects_tell(struct objects *objects, struct cache *cache, struct wire_out *out)
+void inventory_tell(struct inventory *inventory, struct cache *cache, struct wire_out *out)
 {
     struct wire_file items[HELD_AT_ONCE];
     struct cache_entry entry;
     uint32_t count = 0;
     uint64_t all = 0;
-    for (uint32_t i = 1; i < objects->rows.count; i++) {
-        const struct row *row = row_at(objects, i);
+    for (uint32_t i = 1; i < inventory->rows.count; i++) {
+        const struct row *row = row_at(inventory, i);
         if (!row->kind) continue;  // it is free
         if (!cache_find(cache, row->object, &entry)) {
-            row_remove(objects, i);
+            row_remove(inventory, i);
             continue;
         }
         all++;
@@ -115,8 +115,8 @@ void objects_tell(struct objects *objects, struct cache *cache, struct wire_out 
     all_put(out, all);
 }
 
-void objects_release(struct objects *objects)
+void inventory_release(struct inventory *inventory)
 {
-    pool_release(&objects->memory, &objects->rows);
-    map_release(&objects->memory, &objects->by_hash);
+    pool_release(&inventory->memory, &inventory->rows);
+    map_release(&inventory->memory, &inventory->by_hash);
 }

@@ -7,7 +7,7 @@ enum { TOLD_AT_ONCE = 1000 };
 
 void known_take(struct agent *agent, const struct wire_known *known)
 {
-    struct cache *cache = &agent->carry.cache;
+    struct cache *cache = &agent->inputs.cache;
     uint32_t count = known->outputs.count, found = 0;
     struct cache_entry *entries = calloc(count + 1, sizeof *entries);
     while (entries && found < count

@@ -81,7 +81,7 @@ static void on_recorded(struct agent *agent, const struct wire_recorded *recorde
     struct attempts *attempts = &agent->decide.attempts;
     struct attempt *attempt = attempts_find(attempts, recorded->task, recorded->attempt);
     if (!attempt || attempt->state != ATTEMPT_SPOOLED) return;
-    flows_recorded(agent, recorded);
+    streams_recorded(agent, recorded);
     struct report *report = attempt->report;
     if (agent->unsent == report) agent->unsent = report->next;
     spool_remove(&agent->spool, report);
@@ -131,14 +131,14 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_STOP_MESSAGE: on_stop(agent, &message->stop); return true;
     case WIRE_RECORDED_MESSAGE: on_recorded(agent, &message->recorded); return true;
     case WIRE_LOG_MESSAGE: on_log(agent, &message->log); return true;
-    case WIRE_FETCH_MESSAGE: carry_fetch(agent, &message->fetch); return true;
-    case WIRE_FLOW_MESSAGE: flows_meet(agent, &message->flow); return true;
-    case WIRE_SERVE_MESSAGE: carry_serve(agent, &message->serve); return true;
-    case WIRE_SHOW_MESSAGE: show_all(agent, &message->show.objects); return true;
-    case WIRE_ALIAS_MESSAGE: alias_take(agent, &message->alias); return true;
+    case WIRE_FETCH_MESSAGE: inputs_fetch(agent, &message->fetch); return true;
+    case WIRE_FLOW_MESSAGE: streams_meet(agent, &message->flow); return true;
+    case WIRE_SERVE_MESSAGE: inputs_serve(agent, &message->serve); return true;
+    case WIRE_SHOW_MESSAGE: holdings_show(agent, &message->show.objects); return true;
+    case WIRE_ALIAS_MESSAGE: shared_results_take(agent, &message->alias); return true;
     case WIRE_KNOWN_MESSAGE: known_take(agent, &message->known); return true;
     case WIRE_QUIT_MESSAGE: agent_quit(agent, message->quit.grace); return true;
-    case WIRE_DROP_MESSAGE: carry_drop(agent, &message->drop.objects); break;
+    case WIRE_DROP_MESSAGE: inputs_drop(agent, &message->drop.objects); break;
     case WIRE_DRAIN_MESSAGE: agent_drain(agent); return true;
     default: return false;
     }

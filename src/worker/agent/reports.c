@@ -52,15 +52,15 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     finished.token = attempt->token;
     if (attempt->is_fenced && finished.end == WIRE_STOPPED && !finished.reason.length)
         finished.reason = wire_text_of(lease_over);
-    if (finished.end == WIRE_STOPPED && flows_cut(agent, message->task, message->attempt)) {
+    if (finished.end == WIRE_STOPPED && streams_cut(agent, message->task, message->attempt)) {
         finished.status = ENOLINK;
         finished.reason = wire_text_of("the stream it read broke off");
     }
     attempts_move(attempts, attempt, ATTEMPT_ENDED);
-    flows_ended(agent, message);
-    if (!objects_add(&agent->objects, &finished.outputs))
+    streams_ended(agent, message);
+    if (!inventory_add(&agent->inventory, &finished.outputs))
         return broken(agent, "out of memory for the names of objects");
-    alias_made(agent, &finished.outputs);
+    shared_results_made(agent, &finished.outputs);
     report_add(agent, attempt, &finished);
     if (agent->worker) run_orders_ended(&agent->orders, message->task, os_boottime());
 }
@@ -72,7 +72,7 @@ static void on_started(struct agent *agent, const struct wire_message *message)
     struct attempt *attempt = attempts_find(attempts, started->task, started->attempt);
     if (!attempt || attempt->state != ATTEMPT_GIVEN) return;
     attempts_move(attempts, attempt, ATTEMPT_RUNNING);
-    flows_started(agent, started->task, started->attempt);
+    streams_started(agent, started->task, started->attempt);
     if (agent->is_welcome) wire_put(&agent->server->out, message);
 }
 
@@ -95,9 +95,9 @@ static bool report_take(struct agent *agent, const struct wire_message *message)
     case WIRE_FINISHED_MESSAGE: on_finished(agent, &message->finished); return true;
     case WIRE_STARTED_MESSAGE: on_started(agent, message); return true;
     case WIRE_HELD_MESSAGE:
-        if (!objects_add(&agent->objects, &message->held.objects)) return false;
+        if (!inventory_add(&agent->inventory, &message->held.objects)) return false;
         break;
-    case WIRE_LOST_MESSAGE: objects_remove(&agent->objects, &message->lost.objects); break;
+    case WIRE_LOST_MESSAGE: inventory_remove(&agent->inventory, &message->lost.objects); break;
     case WIRE_STREAMED_MESSAGE: break;
     default: return false;
     }

@@ -19,8 +19,8 @@
 enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
 
 // A stream that a command here writes or has written; until it is read or dropped.
-struct outflow {
-    struct outflow *next;
+struct stream_out {
+    struct stream_out *next;
     rota_object_id object;
     rota_task_id task;
     uint32_t attempt;
@@ -34,8 +34,8 @@ struct outflow {
 
 // A stream that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing
 // more is read meanwhile: so the writer has to wait, too.
-struct inflow {
-    struct inflow *next;
+struct stream_in {
+    struct stream_in *next;
     rota_object_id object;
     rota_task_id task;
     uint32_t attempt;  // 0: its command has not arrived yet
@@ -66,39 +66,39 @@ static void other_end_over(struct agent *agent, rota_object_id object)
 
 // ---- Streams written here -------------------------------------------------------------------
 
-static struct outflow **outflow_find(struct agent *agent, rota_object_id object)
+static struct stream_out **stream_out_find(struct agent *agent, rota_object_id object)
 {
-    struct outflow **at = &agent->flows.out;
+    struct stream_out **at = &agent->streams.out;
     while (*at && !SAME_ID((*at)->object, object)) at = &(*at)->next;
     return at;
 }
 
-static void outflow_remove(struct outflow **at)
+static void stream_out_remove(struct stream_out **at)
 {
-    struct outflow *flow = *at;
+    struct stream_out *flow = *at;
     *at = flow->next;
     free(flow);
 }
 
-static void outflow_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
+static void stream_out_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
 {
     char path[PATH_MAX];
-    struct outflow **old = outflow_find(agent, object);
-    if (*old) outflow_remove(old);
-    struct outflow *flow = calloc(1, sizeof *flow);
+    struct stream_out **old = stream_out_find(agent, object);
+    if (*old) stream_out_remove(old);
+    struct stream_out *flow = calloc(1, sizeof *flow);
     if (!flow) return;  // a reader is refused
     path_of(agent, object, path);
-    if (agent->carry.server) data_server_flow(agent->carry.server, object, path);
-    *flow = (struct outflow){.next = agent->flows.out,
-                             .object = object,
-                             .task = run->task,
-                             .attempt = run->attempt};
-    agent->flows.out = flow;
+    if (agent->inputs.server) data_server_flow(agent->inputs.server, object, path);
+    *flow = (struct stream_out){.next = agent->streams.out,
+                                .object = object,
+                                .task = run->task,
+                                .attempt = run->attempt};
+    agent->streams.out = flow;
 }
 
-static void outflows_ended(struct agent *agent, const struct wire_finished *finished)
+static void streams_out_ended(struct agent *agent, const struct wire_finished *finished)
 {
-    for (struct outflow *flow = agent->flows.out; flow; flow = flow->next) {
+    for (struct stream_out *flow = agent->streams.out; flow; flow = flow->next) {
         if (!SAME_TASK(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
         flow->is_ended = true;
         flow->is_good = finished->end == WIRE_EXITED && finished->status == 0;
@@ -106,16 +106,16 @@ static void outflows_ended(struct agent *agent, const struct wire_finished *fini
 }
 
 // True: it is no longer needed.
-static bool outflow_over(struct agent *agent, struct outflow *flow)
+static bool stream_out_over(struct agent *agent, struct stream_out *flow)
 {
     flow->is_ended = false;
     flow->is_over = true;
     if (flow->is_good) {
-        if (agent->carry.server)
-            data_server_flow_over(agent->carry.server, flow->object, os_ticks());
+        if (agent->inputs.server)
+            data_server_flow_over(agent->inputs.server, flow->object, os_ticks());
         return flow->is_taken;
     }
-    if (agent->carry.server) data_server_flow_forget(agent->carry.server, flow->object);
+    if (agent->inputs.server) data_server_flow_forget(agent->inputs.server, flow->object);
     other_end_over(agent, flow->object);
     return true;
 }
@@ -123,15 +123,15 @@ static bool outflow_over(struct agent *agent, struct outflow *flow)
 // A remote reader sees the end only now: so its own end cannot be recorded before that of its
 // writer. If the writer has not succeeded, or was given up before, the server knows that none of
 // its readers counts; and a later attempt may have written the same stream on another worker.
-void flows_recorded(struct agent *agent, const struct wire_recorded *recorded)
+void streams_recorded(struct agent *agent, const struct wire_recorded *recorded)
 {
-    for (struct outflow **at = &agent->flows.out; *at;) {
-        struct outflow *flow = *at;
+    for (struct stream_out **at = &agent->streams.out; *at;) {
+        struct stream_out *flow = *at;
         bool is_its = flow->is_ended && SAME_TASK(flow->task, recorded->task)
                       && flow->attempt == recorded->attempt;
         if (is_its && recorded->how == WIRE_IS_STALE) flow->is_good = false;
-        if (is_its && outflow_over(agent, flow))
-            outflow_remove(at);
+        if (is_its && stream_out_over(agent, flow))
+            stream_out_remove(at);
         else
             at = &flow->next;
     }
@@ -144,44 +144,44 @@ static void command_end(struct agent *agent, rota_task_id task, uint32_t number)
 }
 
 // A local reader sees the end of a good stream at once, and that of a failed one never.
-static void outflow_give_up(struct agent *agent, struct outflow *flow)
+static void stream_out_give_up(struct agent *agent, struct stream_out *flow)
 {
     if (!flow->is_good) command_end(agent, flow->reader, flow->reader_attempt);
     flow->is_good &= flow->is_taken;
-    outflow_over(agent, flow);
+    stream_out_over(agent, flow);
 }
 
 // A server with another database records the end of no writer that ran for the last one. Readers
 // that wait for it, here or elsewhere, would block their workers for that server.
-void flows_give_up(struct agent *agent)
+void streams_abandon(struct agent *agent)
 {
-    for (struct outflow **at = &agent->flows.out, *flow; (flow = *at);)
+    for (struct stream_out **at = &agent->streams.out, *flow; (flow = *at);)
         if (flow->is_ended)
-            outflow_give_up(agent, flow), outflow_remove(at);
+            stream_out_give_up(agent, flow), stream_out_remove(at);
         else
             at = &flow->next;
 }
 
 // A task may name the same stream twice: then it is already taken, and perhaps gone.
-static void outflow_take(struct agent *agent, rota_object_id object)
+static void stream_out_take(struct agent *agent, rota_object_id object)
 {
-    struct outflow **at = outflow_find(agent, object);
+    struct stream_out **at = stream_out_find(agent, object);
     if (!*at) return;
     (*at)->is_taken = true;
-    if ((*at)->is_over) outflow_remove(at);
+    if ((*at)->is_over) stream_out_remove(at);
 }
 
-void flows_forget(struct agent *agent, rota_object_id object)
+void streams_forget(struct agent *agent, rota_object_id object)
 {
-    outflow_take(agent, object);
-    if (agent->carry.server) data_server_flow_forget(agent->carry.server, object);
+    stream_out_take(agent, object);
+    if (agent->inputs.server) data_server_flow_forget(agent->inputs.server, object);
 }
 
 // ---- Streams read here ----------------------------------------------------------------------
 
-static void watch(const struct agent *agent, struct inflow *flow, bool reads, bool writes)
+static void watch(const struct agent *agent, struct stream_in *flow, bool reads, bool writes)
 {
-    int loop = agent->flows.loop;
+    int loop = agent->streams.loop;
     if (flow->is_read && !reads) os_loop_remove(loop, flow->link->file);
     if (!flow->is_read && reads) os_loop_add(loop, flow->link->file, flow);
     if (reads) os_loop_write(loop, flow->link->file, flow, flow->link->wants_write);
@@ -194,9 +194,9 @@ static void watch(const struct agent *agent, struct inflow *flow, bool reads, bo
     flow->is_written = writes;
 }
 
-static void inflow_remove(struct agent *agent, struct inflow *flow)
+static void stream_in_remove(struct agent *agent, struct stream_in *flow)
 {
-    struct inflow **at = &agent->flows.in;
+    struct stream_in **at = &agent->streams.in;
     while (*at != flow) at = &(*at)->next;
     *at = flow->next;
     if (flow->link) watch(agent, flow, false, false);
@@ -210,16 +210,16 @@ static void inflow_remove(struct agent *agent, struct inflow *flow)
 }
 
 // Missing bytes cannot be fetched again: the reader must not take the gap for the end.
-static void reader_end(struct agent *agent, struct inflow *flow, const char *reason)
+static void reader_end(struct agent *agent, struct stream_in *flow, const char *reason)
 {
     agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
     command_end(agent, flow->task, flow->attempt);
-    inflow_remove(agent, flow);
+    stream_in_remove(agent, flow);
 }
 
 // A writer that cannot be reached may return, or be given up by the server: its reader ends after a
 // while, without a try being counted, so that it is not tried again and again meanwhile.
-static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
+static void stream_in_broken(struct agent *agent, struct stream_in *flow, const char *reason)
 {
     if (flow->link) watch(agent, flow, false, false);
     link_close(flow->link);
@@ -228,9 +228,9 @@ static void inflow_broken(struct agent *agent, struct inflow *flow, const char *
     snprintf(flow->reason, sizeof flow->reason, "%s", reason);
 }
 
-bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
+bool streams_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
-    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+    for (const struct stream_in *flow = agent->streams.in; flow; flow = flow->next)
         if (SAME_TASK(flow->task, task) && flow->attempt == attempt && flow->end_at) return true;
     return false;
 }
@@ -238,26 +238,26 @@ bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
 // Streams whose command was refused or has not arrived: the next reader may run here or elsewhere.
 static void unbound_remove(struct agent *agent, rota_object_id object)
 {
-    for (struct inflow *old = agent->flows.in, *next; old; old = next) {
+    for (struct stream_in *old = agent->streams.in, *next; old; old = next) {
         next = old->next;
-        if (!old->attempt && SAME_ID(old->object, object)) inflow_remove(agent, old);
+        if (!old->attempt && SAME_ID(old->object, object)) stream_in_remove(agent, old);
     }
 }
 
-void flows_meet(struct agent *agent, const struct wire_flow *message)
+void streams_meet(struct agent *agent, const struct wire_flow *message)
 {
-    struct inflow *flow = calloc(1, sizeof *flow);
+    struct stream_in *flow = calloc(1, sizeof *flow);
     if (!flow) return;
     unbound_remove(agent, message->object);
-    *flow = (struct inflow){.next = agent->flows.in, .object = message->object, .fifo = -1};
+    *flow = (struct stream_in){.next = agent->streams.in, .object = message->object, .fifo = -1};
     flow->address = strdup(message->address.bytes);
     flow->ticket = strdup(message->ticket.bytes);
-    agent->flows.in = flow;
+    agent->streams.in = flow;
 }
 
-static struct inflow *inflow_find(const struct agent *agent, rota_object_id object)
+static struct stream_in *stream_in_find(const struct agent *agent, rota_object_id object)
 {
-    struct inflow *flow = agent->flows.in;
+    struct stream_in *flow = agent->streams.in;
     while (flow && (flow->attempt || !SAME_ID(flow->object, object))) flow = flow->next;
     return flow;
 }
@@ -268,8 +268,8 @@ static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 {
     for (uint32_t i = 0; i < inputs->count; i++) {
         const struct wire_file *input = &inputs->items[i];
-        if (input->kind != WIRE_STREAM || inflow_find(agent, input->object)) continue;
-        const struct outflow *flow = *outflow_find(agent, input->object);
+        if (input->kind != WIRE_STREAM || stream_in_find(agent, input->object)) continue;
+        const struct stream_out *flow = *stream_out_find(agent, input->object);
         if (!flow || flow->is_taken) return false;
     }
     return true;
@@ -277,15 +277,15 @@ static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 
 static void input_join(struct agent *agent, const struct wire_run *run, rota_object_id object)
 {
-    struct inflow *flow = inflow_find(agent, object);
-    struct outflow *here = *outflow_find(agent, object);
+    struct stream_in *flow = stream_in_find(agent, object);
+    struct stream_out *here = *stream_out_find(agent, object);
     if (!flow && here) here->reader = run->task, here->reader_attempt = run->attempt;
-    if (!flow) return outflow_take(agent, object);
+    if (!flow) return stream_out_take(agent, object);
     flow->task = run->task;
     flow->attempt = run->attempt;
 }
 
-bool flows_given(struct agent *agent, const struct wire_run *run)
+bool streams_given(struct agent *agent, const struct wire_run *run)
 {
     if (!inputs_are_there(agent, &run->inputs)) return false;
     for (uint32_t i = 0; i < run->inputs.count; i++)
@@ -294,11 +294,11 @@ bool flows_given(struct agent *agent, const struct wire_run *run)
     for (uint32_t i = 0; i < run->outputs.count; i++)
         if (run->outputs.items[i].kind == WIRE_STREAM)
             unbound_remove(agent, run->outputs.items[i].object),
-                outflow_add(agent, run, run->outputs.items[i].object);
+                stream_out_add(agent, run, run->outputs.items[i].object);
     return true;
 }
 
-static void inflow_begin(struct agent *agent, struct inflow *flow)
+static void stream_in_begin(struct agent *agent, struct stream_in *flow)
 {
     char path[PATH_MAX];
     struct link_error error = {""};
@@ -309,29 +309,29 @@ static void inflow_begin(struct agent *agent, struct inflow *flow)
     if (flow->address && *flow->address && flow->ticket)
         flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
     if (!flow->link)
-        return inflow_broken(agent, flow,
-                             error.text[0] ? error.text : "the worker cannot be reached");
+        return stream_in_broken(agent, flow,
+                                error.text[0] ? error.text : "the worker cannot be reached");
     data_ask(flow->link, flow->object, flow->ticket);
     watch(agent, flow, true, false);
 }
 
 // The FIFO exists when the command runs.
-void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
+void streams_started(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
-    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+    for (struct stream_in *flow = agent->streams.in, *next; flow; flow = next) {
         next = flow->next;
         bool is_its = SAME_TASK(flow->task, task) && flow->attempt == attempt;
-        if (is_its && !flow->link && !flow->end_at) inflow_begin(agent, flow);
+        if (is_its && !flow->link && !flow->end_at) stream_in_begin(agent, flow);
     }
 }
 
-void flows_ended(struct agent *agent, const struct wire_finished *finished)
+void streams_ended(struct agent *agent, const struct wire_finished *finished)
 {
-    outflows_ended(agent, finished);
-    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+    streams_out_ended(agent, finished);
+    for (struct stream_in *flow = agent->streams.in, *next; flow; flow = next) {
         next = flow->next;
         if (SAME_TASK(flow->task, finished->task) && flow->attempt == finished->attempt)
-            inflow_remove(agent, flow);
+            stream_in_remove(agent, flow);
     }
 }
 
@@ -339,7 +339,7 @@ void flows_ended(struct agent *agent, const struct wire_finished *finished)
 
 enum fifo_result { FIFO_DONE, FIFO_FULL, FIFO_FAILED };
 
-static enum fifo_result fifo_write(struct inflow *flow, const char *bytes, uint32_t count,
+static enum fifo_result fifo_write(struct stream_in *flow, const char *bytes, uint32_t count,
                                    uint32_t *done)
 {
     while (*done < count) {
@@ -351,7 +351,7 @@ static enum fifo_result fifo_write(struct inflow *flow, const char *bytes, uint3
     return FIFO_DONE;
 }
 
-static enum fifo_result rest_write(struct inflow *flow)
+static enum fifo_result rest_write(struct stream_in *flow)
 {
     enum fifo_result result
         = fifo_write(flow, flow->rest, flow->rest_length, &flow->rest_done);
@@ -359,7 +359,7 @@ static enum fifo_result rest_write(struct inflow *flow)
     return result;
 }
 
-static enum fifo_result bytes_take(struct inflow *flow)
+static enum fifo_result bytes_take(struct stream_in *flow)
 {
     const char *bytes;
     uint32_t done = 0, count = wire_take_raw(&flow->link->in, flow->left, &bytes);
@@ -374,13 +374,13 @@ static enum fifo_result bytes_take(struct inflow *flow)
     return FIFO_FULL;
 }
 
-static bool has_come(const struct inflow *flow)
+static bool has_come(const struct stream_in *flow)
 {
     return flow->link->in.length > flow->link->in.taken;
 }
 
 // False: it has ended or failed, and the flow is freed.
-static bool inflow_go_on(struct agent *agent, struct inflow *flow)
+static bool stream_in_go_on(struct agent *agent, struct stream_in *flow)
 {
     struct wire_message message;
     enum fifo_result result = rest_write(flow);
@@ -398,44 +398,44 @@ static bool inflow_go_on(struct agent *agent, struct inflow *flow)
         flow->left = message.piece.bytes;
         if (flow->left) continue;
         other_end_over(agent, flow->object);
-        inflow_remove(agent, flow);
+        stream_in_remove(agent, flow);
         return false;
     }
     if (result == FIFO_FAILED) return reader_end(agent, flow, strerror(errno)), false;
     return true;
 }
 
-static void inflow_work(struct agent *agent, struct inflow *flow)
+static void stream_in_work(struct agent *agent, struct stream_in *flow)
 {
     bool is_open = true;
     if (!flow->rest_length) {
         bool was_opening = flow->link->state == LINK_OPENING;
         is_open = link_work(flow->link);
         if (was_opening && flow->is_read) {  // its file may be another one by now
-            os_loop_remove(agent->flows.loop, flow->link->file);
+            os_loop_remove(agent->streams.loop, flow->link->file);
             flow->is_read = false;
         }
     }
-    if (!inflow_go_on(agent, flow)) return;
+    if (!stream_in_go_on(agent, flow)) return;
     if (!is_open && !flow->rest_length)
-        return inflow_broken(agent, flow, flow->link->reason);
+        return stream_in_broken(agent, flow, flow->link->reason);
     watch(agent, flow, !flow->rest_length, flow->rest_length > 0);
 }
 
 // ---- Event loop -----------------------------------------------------------------------------
 
-bool flows_open(struct agent *agent)
+bool streams_open(struct agent *agent)
 {
-    agent->flows.loop = os_loop_open();
-    return agent->flows.loop >= 0;
+    agent->streams.loop = os_loop_open();
+    return agent->streams.loop >= 0;
 }
 
-void flows_close(struct agent *agent)
+void streams_close(struct agent *agent)
 {
-    while (agent->flows.in) inflow_remove(agent, agent->flows.in);
-    while (agent->flows.out) outflow_remove(&agent->flows.out);
-    if (agent->flows.loop >= 0) close(agent->flows.loop);
-    agent->flows.loop = -1;
+    while (agent->streams.in) stream_in_remove(agent, agent->streams.in);
+    while (agent->streams.out) stream_out_remove(&agent->streams.out);
+    if (agent->streams.loop >= 0) close(agent->streams.loop);
+    agent->streams.loop = -1;
 }
 
 static void progress_tell(struct agent *agent)
@@ -445,15 +445,15 @@ static void progress_tell(struct agent *agent)
     file.kind = WIRE_STREAM;
     message.streamed.objects = (wire_files){&file, 1};
     const void *at = NULL;
-    while ((at = data_server_flow_look(agent->carry.server, at, &file.object, &file.bytes)))
+    while ((at = data_server_flow_look(agent->inputs.server, at, &file.object, &file.bytes)))
         if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
-int64_t flows_due(const struct agent *agent)
+int64_t streams_due(const struct agent *agent)
 {
-    bool tells = agent->flows.out && agent->carry.server;
-    int64_t due = tells ? agent->flows.tell_at : INT64_MAX;
-    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+    bool tells = agent->streams.out && agent->inputs.server;
+    int64_t due = tells ? agent->streams.tell_at : INT64_MAX;
+    for (const struct stream_in *flow = agent->streams.in; flow; flow = flow->next)
         if (flow->end_at && !flow->is_ending && flow->end_at < due) due = flow->end_at;
     return due;
 }
@@ -461,7 +461,7 @@ int64_t flows_due(const struct agent *agent)
 // The flow stays until the end is reported, because it has the reason.
 static void broken_end(struct agent *agent, int64_t ticks)
 {
-    for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
+    for (struct stream_in *flow = agent->streams.in; flow; flow = flow->next) {
         if (!flow->end_at || flow->is_ending || ticks < flow->end_at) continue;
         flow->is_ending = true;
         agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task,
@@ -472,26 +472,26 @@ static void broken_end(struct agent *agent, int64_t ticks)
 
 static void flowed(struct agent *agent, rota_object_id object)
 {
-    struct outflow **at = outflow_find(agent, object);
-    if (*at && (*at)->is_over) outflow_remove(at);
+    struct stream_out **at = stream_out_find(agent, object);
+    if (*at && (*at)->is_over) stream_out_remove(at);
     other_end_over(agent, object);
 }
 
-void flows_work(struct agent *agent, int64_t ticks)
+void streams_work(struct agent *agent, int64_t ticks)
 {
     struct os_ready ready[READY_MAX];
     rota_object_id object;
-    uint32_t count = os_loop_wait(agent->flows.loop, ready, READY_MAX, 0);
+    uint32_t count = os_loop_wait(agent->streams.loop, ready, READY_MAX, 0);
     for (uint32_t i = 0; i < count; i++)
-        for (struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+        for (struct stream_in *flow = agent->streams.in; flow; flow = flow->next)
             if (flow == ready[i].owner) {
-                inflow_work(agent, flow);
+                stream_in_work(agent, flow);
                 break;
             }
     broken_end(agent, ticks);
-    if (!agent->carry.server) return;
-    while (data_server_next_flowed(agent->carry.server, &object)) flowed(agent, object);
-    if (ticks < agent->flows.tell_at) return;
-    agent->flows.tell_at = ticks + TELL_EVERY;
+    if (!agent->inputs.server) return;
+    while (data_server_next_flowed(agent->inputs.server, &object)) flowed(agent, object);
+    if (ticks < agent->streams.tell_at) return;
+    agent->streams.tell_at = ticks + TELL_EVERY;
     progress_tell(agent);
 }

@@ -149,7 +149,7 @@ static void add_files(struct variables *variables, const char *head, const wire_
         const struct wire_file *file = &files->items[i];
         const char *name = file->name.bytes;
         char stream[PATH_MAX], *item;
-        if (spread_is_again(files, i)) continue;
+        if (stream_tee_is_again(files, i)) continue;
         if (is_private || (file->kind != WIRE_STREAM && file->kind != WIRE_SOURCE)) {
             bool is_absolute = name[0] == '/';
             item = fill_format(variables->filler, "%s%s=%s%s%s", head, name,
@@ -157,7 +157,7 @@ static void add_files(struct variables *variables, const char *head, const wire_
         } else if (file->kind == WIRE_SOURCE) {
             item = fill_format(variables->filler, "%s%s=%s", head, name, file->path.bytes);
         } else {
-            spread_path(stream, sizeof stream, places->folder, files, i);
+            stream_tee_path(stream, sizeof stream, places->folder, files, i);
             item = fill_format(variables->filler, "%s%s=%s", head, name, stream);
         }
         for (size_t at = skip; item && at < skip + file->name.length; at++)

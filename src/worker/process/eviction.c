@@ -31,11 +31,11 @@ static bool is_sent_to_end(int number)
 }
 
 // A shell, or a program that cleans up first, reports the signal by its exit status. 0: none.
-static int signal_of(const struct run *run)
+static int signal_of(const struct attempt *attempt)
 {
-    if (run->cause || run->pid <= 0) return 0;
-    int number = WIFSIGNALED(run->status) ? WTERMSIG(run->status)
-                                          : WEXITSTATUS(run->status) - SHELL;
+    if (attempt->cause || attempt->pid <= 0) return 0;
+    int number = WIFSIGNALED(attempt->status) ? WTERMSIG(attempt->status)
+                                              : WEXITSTATUS(attempt->status) - SHELL;
     return is_sent_to_end(number) ? number : 0;
 }
 
@@ -45,31 +45,31 @@ static bool worker_ends(const struct worker *worker)
     return worker->is_quitting || (worker->is_draining && worker->options->tells_drained);
 }
 
-void outside_note(struct run *run)
+void eviction_note(struct attempt *attempt)
 {
-    run->held_until = signal_of(run) ? os_ticks() + HELD_FOR : 0;
+    attempt->held_until = signal_of(attempt) ? os_ticks() + HELD_FOR : 0;
 }
 
-bool outside_is_held(const struct worker *worker, const struct run *run)
+bool eviction_is_held(const struct worker *worker, const struct attempt *attempt)
 {
-    return run->held_until && !worker_ends(worker) && os_ticks() < run->held_until;
+    return attempt->held_until && !worker_ends(worker) && os_ticks() < attempt->held_until;
 }
 
 // An end whose time has passed is not due: it waits for its output, which wakes the worker.
-int64_t outside_due(const struct worker *worker)
+int64_t eviction_due(const struct worker *worker)
 {
     int64_t due = INT64_MAX, now = os_ticks();
-    for (const struct run *run = worker->pouring.first; run; run = run->next)
-        if (run->held_until > now && run->held_until < due) due = run->held_until;
+    for (const struct attempt *attempt = worker->pouring.first; attempt; attempt = attempt->next)
+        if (attempt->held_until > now && attempt->held_until < due) due = attempt->held_until;
     return due;
 }
 
-bool outside_was(const struct worker *worker, struct run *run)
+bool eviction_ended(const struct worker *worker, struct attempt *attempt)
 {
-    if (!run->held_until || !worker_ends(worker)) return false;
-    snprintf(run->reason, sizeof run->reason, "signal %d, while the worker was being ended",
-             signal_of(run));
-    run->end = WIRE_STOPPED;
-    run->status = ESHUTDOWN;
+    if (!attempt->held_until || !worker_ends(worker)) return false;
+    snprintf(attempt->reason, sizeof attempt->reason, "signal %d, while the worker was being ended",
+             signal_of(attempt));
+    attempt->end = WIRE_STOPPED;
+    attempt->status = ESHUTDOWN;
     return true;
 }

@@ -72,10 +72,10 @@ static void outputs_release(wire_texts *outputs)
 // ---- Inputs -----------------------------------------------------------------------------------
 
 // False with a reason: an input is lost. A source that cannot be hashed only makes the key unknown.
-static bool inputs_make(struct files *files, struct run *run, struct cache_output *inputs,
+static bool inputs_make(struct files *files, struct attempt *attempt, struct cache_output *inputs,
                         uint32_t *count, bool *is_known)
 {
-    const struct wire_run *message = &run->command.run;
+    const struct wire_run *message = &attempt->command.run;
     bool fine = true;
     for (uint32_t i = 0; i < message->inputs.count; i++) {
         const struct wire_file *file = &message->inputs.items[i];
@@ -85,8 +85,8 @@ static bool inputs_make(struct files *files, struct run *run, struct cache_outpu
             *is_known &= files_source_hash(files, file->path.bytes, &input->entry);
         } else if (!cache_find_input(files->cache, file, &input->entry)) {
             files_lost_add(files, file->object);
-            snprintf(run->reason, sizeof run->reason, "the input %s: is not in the cache any more",
-                     file->name.bytes);
+            snprintf(attempt->reason, sizeof attempt->reason,
+                     "the input %s: is not in the cache any more", file->name.bytes);
             fine = false;
         }
     }
@@ -98,9 +98,10 @@ static bool inputs_make(struct files *files, struct run *run, struct cache_outpu
     return fine;
 }
 
-enum files_result files_key_make(struct files *files, struct run *run, struct files_key *key)
+enum files_result files_key_make(struct files *files, struct attempt *attempt,
+                                 struct files_key *key)
 {
-    const struct wire_run *message = &run->command.run;
+    const struct wire_run *message = &attempt->command.run;
     struct cache_error error;
     *key = (struct files_key){.is_known = false};
     if (has_streams(&message->inputs) || has_streams(&message->outputs)) return FILES_READY;
@@ -109,7 +110,7 @@ enum files_result files_key_make(struct files *files, struct run *run, struct fi
     struct cache_output *inputs = calloc(message->inputs.count + 1, sizeof *inputs);
     bool is_known = inputs && environment_make(message, &command.environment)
                     && outputs_make(message, &command.outputs);
-    bool fine = !is_known || inputs_make(files, run, inputs, &command.input_count, &is_known);
+    bool fine = !is_known || inputs_make(files, attempt, inputs, &command.input_count, &is_known);
     if (fine && is_known) {
         qsort(inputs, command.input_count, sizeof *inputs, input_compare);
         command.inputs = inputs;

@@ -73,7 +73,7 @@ static bool keep_only(int socket, int *fence)
 // (TIOCSTI), which may be root. Commands of `rota run` keep the terminal of their caller.
 static void leave_group(const struct worker_options *options)
 {
-    if (!options->apart || setsid() < 0) setpgid(0, 0);
+    if (!options->separates_commands || setsid() < 0) setpgid(0, 0);
 }
 
 // The agent may be killed while this process is stopped and cannot notice it. With a fence the

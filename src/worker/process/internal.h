@@ -17,7 +17,7 @@ struct log_writer {
     uint64_t kept, came, max;
     uint32_t used;    // of raw
     int64_t due;      // when waiting data is flushed; INT64_MAX: none waits
-    const char *path;  // of the run it belongs to
+    const char *path;  // of the attempt it belongs to
     char *raw, *packed;
 };
 
@@ -104,7 +104,7 @@ struct cache;
 struct cache_error;
 struct cache_entry;
 struct cache_output;
-struct run;
+struct attempt;
 
 // The folder of the cache is created when the first content is stored.
 struct files {
@@ -127,14 +127,14 @@ struct files_key {  // of everything that determines the outputs of a command
 enum files_result {
     FILES_READY,
     FILES_CACHED,  // only from files_look_up: the command need not run
-    FILES_BAD,     // the run has the reason; `lost` has objects to report
+    FILES_BAD,     // the attempt has the reason; `lost` has objects to report
 };
 
 // Before there is a directory: looks up a known result, and copies its outputs to their places.
-enum files_result files_look_up(struct files *files, struct run *run);
-enum files_result files_prepare(struct files *files, struct run *run);
+enum files_result files_look_up(struct files *files, struct attempt *attempt);
+enum files_result files_prepare(struct files *files, struct attempt *attempt);
 // After an exit status of 0, before the directory is removed.
-enum files_result files_collect(struct files *files, struct run *run);
+enum files_result files_collect(struct files *files, struct attempt *attempt);
 void files_drop(struct files *files, const wire_files *objects);
 void files_release(struct files *files);
 // A relative path that does not leave its directory: no "..", no empty parts, not absolute.
@@ -143,34 +143,36 @@ bool files_name_is_safe(const char *name);
 struct cache *files_cache(struct files *files, struct cache_error *error);  // null: an error
 void files_lost_add(struct files *files, rota_object_id object);
 // Delivers the outputs, stores the result, and binds the objects, in this order.
-enum files_result files_hand_over(struct files *files, struct run *run,
+enum files_result files_hand_over(struct files *files, struct attempt *attempt,
                                   const struct cache_output *made);
-enum files_result files_key_make(struct files *files, struct run *run, struct files_key *key);
-void files_result_put(struct files *files, struct run *run, const struct cache_output *made);
+enum files_result files_key_make(struct files *files, struct attempt *attempt,
+                                 struct files_key *key);
+void files_result_put(struct files *files, struct attempt *attempt,
+                      const struct cache_output *made);
 // After another exit status: if that is a result, it is stored.
-void files_failure_put(struct files *files, struct run *run);
+void files_failure_put(struct files *files, struct attempt *attempt);
 // False: it cannot be read, is neither a file nor a folder, or has links that lead out of it.
 bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry);
 
 // ---- attempt.c: the life cycle of an attempt ------------------------------------------------
 
-enum run_state {
-    RUN_FREE,
-    RUN_QUEUED,
-    RUN_RUNNING,
-    RUN_LEFT,   // its first process has ended, others of its tree have not
-    RUN_ENDED,  // it has no process any more; reported when its data in streams is passed on
+enum attempt_state {
+    ATTEMPT_FREE,
+    ATTEMPT_QUEUED,
+    ATTEMPT_RUNNING,
+    ATTEMPT_LEFT,  // its first process has ended, others of its tree have not
+    ATTEMPT_ENDED,  // it has no process any more; reported when its data in streams is passed on
 };
 
 struct output {  // a pipe that commands use one after the other
     struct output *next;
-    struct run *run;
+    struct attempt *attempt;
     int read, write;
 };
 
-struct run {
-    struct run *next;
-    enum run_state state;
+struct attempt {
+    struct attempt *next;
+    enum attempt_state state;
     enum wire_end cause;  // why it was told to end, if it was
     struct command command;
     struct output *output;
@@ -180,8 +182,7 @@ struct run {
     struct rusage usage;
     int64_t began, ticks;  // UTC, and by the clock of the timers
     int64_t ended;
-    // held: its end is reported then; 0: at once
-    int64_t timeout_due, kill_due, sweep_due, held_until;
+    int64_t timeout_due, kill_due, sweep_due, held_until;  // held: then it is reported
     enum wire_end end;
     uint32_t flags;
     uint64_t log_bytes;
@@ -191,7 +192,7 @@ struct run {
     char reason[WORKER_REASON_MAX];
 };
 
-struct run_list { struct run *first, *last; };
+struct attempt_list { struct attempt *first, *last; };
 
 struct worker {
     const struct worker_options *options;
@@ -212,15 +213,15 @@ struct worker {
     struct environment environment;
     struct finder finder;
     struct files files;
-    struct run_list queue, ended, idle;
-    struct run_list pouring;  // ended, except for data in streams, or held back
-    struct run **running;  // RUNNING and LEFT
+    struct attempt_list queue, ended, idle;
+    struct attempt_list pouring;  // ended, except for data in streams, or held back
+    struct attempt **running;  // RUNNING and LEFT
     uint32_t running_count, running_capacity;
     struct output *outputs;
     struct log_writer *logs;
     struct stream *streams;
-    struct spread *spreads;
-    int spread_loop;  // -1: none yet
+    struct stream_tee *tees;
+    int tee_loop;     // -1: none yet
     struct stray *strays;
     uint32_t stray_count, stray_capacity;
     void *spawn_stack;
@@ -231,7 +232,6 @@ struct worker {
 
 bool worker_init(struct worker *worker, int socket, const struct worker_options *options);
 void worker_release(struct worker *worker);
-
 bool fence_begin(struct worker *worker);  // fence.c; false with errno
 void on_run(struct worker *worker, const struct wire_run *run);
 void on_stop(struct worker *worker, const struct wire_stop *stop);
@@ -240,60 +240,60 @@ void on_quit(struct worker *worker, int64_t grace);
 void on_output(struct worker *worker, struct output *output);
 void on_children(struct worker *worker);
 int64_t on_timers(struct worker *worker, int64_t now);  // returns when to call it again
-void runs_start(struct worker *worker);                 // starts those that fit, in order
-void runs_finish(struct worker *worker);                // finishes those that have ended
-void run_append(struct run_list *list, struct run *run);
-struct run *run_take_first(struct run_list *list);
+void attempts_start(struct worker *worker);             // starts those that fit, in order
+void attempts_finish(struct worker *worker);            // finishes those that have ended
+void attempt_append(struct attempt_list *list, struct attempt *attempt);
+struct attempt *attempt_take_first(struct attempt_list *list);
 
 // ---- start.c: starts a process --------------------------------------------------------------
 
-bool run_begin(struct worker *worker, struct run *run);  // false: it is ENDED, with a reason
+bool attempt_begin(struct worker *worker, struct attempt *attempt);  // false: ENDED, with a reason
 
 // ---- output.c: pipes that are read while commands run -----------------------------------------
 
-struct output *output_take(struct worker *worker, struct run *run);  // null with errno
+struct output *output_take(struct worker *worker, struct attempt *attempt);  // null with errno
 void output_close(struct worker *worker, struct output *output);
-void output_drain(struct worker *worker, struct run *run);
+void output_drain(struct worker *worker, struct attempt *attempt);
 
-// ---- process_tree.c: which processes belong to a run ----------------------------------------
+// ---- process_tree.c: which processes belong to an attempt ---------------------------------
 
 struct stray {  // a child of the worker that it has not started
     pid_t pid;
-    struct run *run;
+    struct attempt *attempt;
 };
 
-// Whether the worker has children that this run may have left behind.
-bool tree_may_have_left(struct worker *worker, struct run *run);
+// Whether the worker has children that this attempt may have left behind.
+bool tree_may_have_left(struct worker *worker, struct attempt *attempt);
 void tree_forget(struct worker *worker, pid_t pid);
-void tree_forget_run(struct worker *worker, const struct run *run);
-// Sends the signal to all processes of the run; returns how many of them were alive.
-uint32_t tree_signal(struct worker *worker, struct run *run, int signal);
+void tree_forget_attempt(struct worker *worker, const struct attempt *attempt);
+// Sends the signal to all processes of the attempt; returns how many of them were alive.
+uint32_t tree_signal(struct worker *worker, struct attempt *attempt, int signal);
 // The same for all processes that the worker has ever started.
 uint32_t tree_signal_all(struct worker *worker, int signal);
-// Whether a process of the run has this file open.
-bool tree_has_open(struct worker *worker, struct run *run, const char *path);
+// Whether a process of the attempt has this file open.
+bool tree_has_open(struct worker *worker, struct attempt *attempt, const char *path);
 
 // ---- report.c: messages to the server -------------------------------------------------------
 
 void report_held(struct worker *worker);  // objects that were in the cache before
 void report_hello(struct worker *worker);
 void report_lost(struct worker *worker);
-void report_started(struct worker *worker, const struct run *run);
-void report_finished(struct worker *worker, const struct run *run);
+void report_started(struct worker *worker, const struct attempt *attempt);
+void report_finished(struct worker *worker, const struct attempt *attempt);
 
 // ---- limit.c: whether a command ran out of memory -------------------------------------------
 
 // Notes once how many processes the system has killed so far. Reading that takes as long as a
 // start, so it is done when the first command has just started, and cannot have used all memory.
 void limit_watch(struct worker *worker);
-// For a run with its status from wait4(). True: with a reason.
-bool limit_was_memory(struct worker *worker, struct run *run);
+// For an attempt with its status from wait4(). True: with a reason.
+bool limit_was_memory(struct worker *worker, struct attempt *attempt);
 
 // ---- stream.c: FIFOs between two commands -----------------------------------------------------
 
 void streams_drop(struct worker *worker, const wire_files *objects);
-bool streams_join(struct worker *worker, struct run *run, char *reason);
-void streams_leave(struct worker *worker, struct run *run);
+bool streams_join(struct worker *worker, struct attempt *attempt, char *reason);
+void streams_leave(struct worker *worker, struct attempt *attempt);
 // Lets consumers see the end when their producer has ended; returns when to call it again.
 int64_t streams_look(struct worker *worker, int64_t now);
 void streams_release(struct worker *worker);

@@ -25,15 +25,15 @@ static uint64_t system_kills(void)
     return line ? strtoull(line + strlen("\noom_kill "), NULL, 10) : 0;
 }
 
-static bool used_nearly_all(const struct run *run)
+static bool used_nearly_all(const struct attempt *attempt)
 {
-    uint64_t limit = (uint64_t)run->command.run.memory_mib << 20;
-    return limit && (uint64_t)run->usage.ru_maxrss * 1024 >= limit / 8 * 7;
+    uint64_t limit = (uint64_t)attempt->command.run.memory_mib << 20;
+    return limit && (uint64_t)attempt->usage.ru_maxrss * 1024 >= limit / 8 * 7;
 }
 
-static bool was_killed_by_system(struct worker *worker, const struct run *run)
+static bool was_killed_by_system(struct worker *worker, const struct attempt *attempt)
 {
-    if (!WIFSIGNALED(run->status) || WTERMSIG(run->status) != SIGKILL) return false;
+    if (!WIFSIGNALED(attempt->status) || WTERMSIG(attempt->status) != SIGKILL) return false;
     uint64_t before = worker->system_kills;
     worker->system_kills = system_kills();
     return worker->system_kills > before;
@@ -46,20 +46,21 @@ void limit_watch(struct worker *worker)
     worker->system_kills = system_kills();
 }
 
-bool limit_was_memory(struct worker *worker, struct run *run)
+bool limit_was_memory(struct worker *worker, struct attempt *attempt)
 {
-    if (run->status == 0) return false;
-    if (was_killed_by_system(worker, run)) {
-        snprintf(run->reason, sizeof run->reason,
+    if (attempt->status == 0) return false;
+    if (was_killed_by_system(worker, attempt)) {
+        snprintf(attempt->reason, sizeof attempt->reason,
                  "killed while the system ran out of memory, with %" PRIu64 " MiB in use",
-                 (uint64_t)run->usage.ru_maxrss / 1024);
+                 (uint64_t)attempt->usage.ru_maxrss / 1024);
         return true;
     }
-    if (!used_nearly_all(run)) return false;
-    bool by_signal = WIFSIGNALED(run->status);
-    snprintf(run->reason, sizeof run->reason, "%s %d with nearly all of its %" PRIu32 " MiB in use",
+    if (!used_nearly_all(attempt)) return false;
+    bool by_signal = WIFSIGNALED(attempt->status);
+    snprintf(attempt->reason, sizeof attempt->reason,
+             "%s %d with nearly all of its %" PRIu32 " MiB in use",
              by_signal ? "signal" : "exit status",
-             by_signal ? WTERMSIG(run->status) : WEXITSTATUS(run->status),
-             run->command.run.memory_mib);
+             by_signal ? WTERMSIG(attempt->status) : WEXITSTATUS(attempt->status),
+             attempt->command.run.memory_mib);
     return true;
 }

@@ -138,7 +138,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     *worker = (struct worker){.options = options, .socket = socket};
     worker->started_due = INT64_MAX;
     worker->epoll = worker->signals = worker->children = worker->null = worker->domain = -1;
-    worker->spread_loop = -1;
+    worker->tee_loop = -1;
     worker->cores = options->cores ? options->cores : 1;
     worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;
     worker->pid = getpid();
@@ -152,7 +152,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     if (!user_prepare(worker)) return false;
     worker->files.user = options->user;
     worker->files.cache_max = options->cache_max ? options->cache_max : WORKER_CACHE_MAX;
-    if (options->apart) worker->domain = apart_open();
+    if (options->separates_commands) worker->domain = signal_wall_open();
     // Commands inherit it. Where they can signal each other it would not protect them.
     worker->keeps_limits = worker->domain >= 0 && limit_filter_enter();
     worker->signals = hold_signals();
@@ -167,11 +167,11 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
 
 // ---- Closing --------------------------------------------------------------------------------
 
-static void list_release(struct run_list *list)
+static void list_release(struct attempt_list *list)
 {
-    for (struct run *run; (run = run_take_first(list));) {
-        free(run->command.block);
-        free(run);
+    for (struct attempt *attempt; (attempt = attempt_take_first(list));) {
+        free(attempt->command.block);
+        free(attempt);
     }
 }
 
@@ -179,7 +179,7 @@ static void close_all(struct worker *worker)
 {
     const int files[]
         = {worker->epoll, worker->signals, worker->children, worker->null, worker->socket,
-           worker->spread_loop, worker->domain};
+           worker->tee_loop, worker->domain};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0) close(files[i]);
 }
@@ -188,10 +188,10 @@ void worker_release(struct worker *worker)
 {
     streams_release(worker);
     for (uint32_t i = 0; i < worker->running_count; i++) {
-        struct run *run = worker->running[i];
-        if (run->log) log_writer_end(run->log), log_writer_close(run->log);
-        output_close(worker, run->output);
-        run_append(&worker->idle, run);
+        struct attempt *attempt = worker->running[i];
+        if (attempt->log) log_writer_end(attempt->log), log_writer_close(attempt->log);
+        output_close(worker, attempt->output);
+        attempt_append(&worker->idle, attempt);
     }
     for (struct output *output = worker->outputs, *next; output; output = next) {
         next = output->next;

@@ -27,7 +27,7 @@ static struct output *output_open(struct worker *worker)
 }
 
 // The worker keeps the writing end open, so a command that ends causes no wake-up here.
-struct output *output_take(struct worker *worker, struct run *run)
+struct output *output_take(struct worker *worker, struct attempt *attempt)
 {
     struct output *output = worker->outputs;
     if (output)
@@ -37,13 +37,13 @@ struct output *output_take(struct worker *worker, struct run *run)
     if (!output) return NULL;
     // A command may have set O_NONBLOCK for all that share the pipe, and so for the next.
     if (fcntl(output->write, F_SETFL, 0) != 0) return output_close(worker, output), NULL;
-    output->run = run;
+    output->attempt = attempt;
     return output;
 }
 
 static void output_give(struct worker *worker, struct output *output)
 {
-    output->run = NULL;
+    output->attempt = NULL;
     output->next = worker->outputs;
     worker->outputs = output;
 }
@@ -56,47 +56,47 @@ void output_close(struct worker *worker, struct output *output)
     free(output);
 }
 
-static struct log_writer *log_of(struct worker *worker, struct run *run)
+static struct log_writer *log_of(struct worker *worker, struct attempt *attempt)
 {
-    if (run->log) return run->log;
+    if (attempt->log) return attempt->log;
     struct log_writer *log = worker->logs;
     if (log)
         worker->logs = log->next;
     else
         log = log_writer_open();
     if (!log) return NULL;
-    uint64_t max = run->command.run.log_max ? run->command.run.log_max : worker->log_max;
-    log_writer_begin(log, run->command.log, max);
-    return run->log = log;
+    uint64_t max = attempt->command.run.log_max ? attempt->command.run.log_max : worker->log_max;
+    log_writer_begin(log, attempt->command.log, max);
+    return attempt->log = log;
 }
 
 // A silent command must not cost a log, so the first bytes are read before there is one.
-static ssize_t read_some(struct worker *worker, struct run *run, int64_t now)
+static ssize_t read_some(struct worker *worker, struct attempt *attempt, int64_t now)
 {
     size_t size = LOG_RAW;
-    char *room = run->log ? log_writer_room(run->log, &size) : worker->waste;
-    if (run->log && !room) {
+    char *room = attempt->log ? log_writer_room(attempt->log, &size) : worker->waste;
+    if (attempt->log && !room) {
         ssize_t count
-            = splice(run->output->read, NULL, worker->null, NULL, TURN_MAX, SPLICE_F_NONBLOCK);
-        if (count > 0) log_writer_cut(run->log, (uint64_t)count);
+            = splice(attempt->output->read, NULL, worker->null, NULL, TURN_MAX, SPLICE_F_NONBLOCK);
+        if (count > 0) log_writer_cut(attempt->log, (uint64_t)count);
         return count;
     }
-    ssize_t count = read(run->output->read, room, size);
+    ssize_t count = read(attempt->output->read, room, size);
     if (count <= 0) return count;
-    if (run->log) return log_writer_came(run->log, (size_t)count, now), count;
-    if (!log_of(worker, run)) {
-        run->flags |= WIRE_LOG_TRUNCATED;
+    if (attempt->log) return log_writer_came(attempt->log, (size_t)count, now), count;
+    if (!log_of(worker, attempt)) {
+        attempt->flags |= WIRE_LOG_TRUNCATED;
         return count;
     }
-    log_writer_first(run->log, room, (size_t)count, now);
+    log_writer_first(attempt->log, room, (size_t)count, now);
     return count;
 }
 
-static bool read_until(struct worker *worker, struct run *run, uint64_t most)
+static bool read_until(struct worker *worker, struct attempt *attempt, uint64_t most)
 {
     int64_t now = os_ticks();
     for (uint64_t total = 0; total < most;) {
-        ssize_t count = read_some(worker, run, now);
+        ssize_t count = read_some(worker, attempt, now);
         if (count <= 0) return true;
         total += (uint64_t)count;
     }
@@ -114,21 +114,21 @@ static void output_drop(struct worker *worker, struct output *output)
 
 void on_output(struct worker *worker, struct output *output)
 {
-    if (output->run)
-        read_until(worker, output->run, TURN_MAX);
+    if (output->attempt)
+        read_until(worker, output->attempt, TURN_MAX);
     else
         output_drop(worker, output);
 }
 
 // All output of the command is in the pipe by now. If it does not seem to end, a process that does
 // not belong to the command writes into it.
-void output_drain(struct worker *worker, struct run *run)
+void output_drain(struct worker *worker, struct attempt *attempt)
 {
-    if (!run->output) return;
-    bool is_empty = read_until(worker, run, DRAIN_MAX);
-    if (run->output_is_shared || !is_empty)
-        output_close(worker, run->output);
+    if (!attempt->output) return;
+    bool is_empty = read_until(worker, attempt, DRAIN_MAX);
+    if (attempt->output_is_shared || !is_empty)
+        output_close(worker, attempt->output);
     else
-        output_give(worker, run->output);
-    run->output = NULL;
+        output_give(worker, attempt->output);
+    attempt->output = NULL;
 }

@@ -1,6 +1,6 @@
-// process_tree.c - finds and signals all processes of a run, even if they try to hide.
+// process_tree.c - finds and signals all processes of an attempt, even if they try to hide.
 //
-// A process belongs to a run by its parent, its process group, its session, or the variables
+// A process belongs to an attempt by its parent, its process group, its session, or the variables
 // ROTA_TASK, ROTA_ATTEMPT and ROTA_TOKEN in its environment; if all these are gone, by the time it
 // began. All processes are read from /proc. Processes that lose their parent become children of the
 // worker, which is the subreaper or the first process of a namespace, so none can escape.
@@ -28,11 +28,11 @@
 struct process {
     pid_t pid, parent, group, session;
     uint64_t began;   // clock ticks since the machine was booted
-    struct run *run;  // null: not known
+    struct attempt *attempt;  // null: not known
     char state;
     int threads;
     bool is_ours;     // a descendant of the worker
-    bool is_nobodys;  // of a run that has ended
+    bool is_nobodys;  // of an attempt that has ended
 };
 
 struct processes {
@@ -106,17 +106,17 @@ static struct process *process_find(const struct processes *all, pid_t pid)
     return all->count ? bsearch(&key, all->items, all->count, sizeof key, by_pid) : NULL;
 }
 
-// ---- Which run a process belongs to ---------------------------------------------------------
+// ---- Which attempt a process belongs to -----------------------------------------------------
 
-static struct run *run_of_leader(const struct worker *worker, pid_t pid)
+static struct attempt *attempt_of_leader(const struct worker *worker, pid_t pid)
 {
     for (uint32_t i = 0; i < worker->running_count; i++)
-        if (worker->running[i]->state == RUN_RUNNING && worker->running[i]->pid == pid)
+        if (worker->running[i]->state == ATTEMPT_RUNNING && worker->running[i]->pid == pid)
             return worker->running[i];
     return NULL;
 }
 
-static struct run *run_of_group(const struct worker *worker, const struct process *process)
+static struct attempt *attempt_of_group(const struct worker *worker, const struct process *process)
 {
     for (uint32_t i = 0; i < worker->running_count; i++) {
         pid_t pid = worker->running[i]->pid;
@@ -133,13 +133,13 @@ static bool has_mark(const char *text, size_t length, const char *mark)
     return false;
 }
 
-static struct run *run_of_marks(const struct worker *worker, const struct process *process)
+static struct attempt *attempt_of_marks(const struct worker *worker, const struct process *process)
 {
     enum { ENVIRONMENT_MAX = 256 << 10 };
     char *text = malloc(ENVIRONMENT_MAX);
     if (!text) return NULL;
     ssize_t length = read_proc(process->pid, "environ", text, ENVIRONMENT_MAX);
-    struct run *found = NULL;
+    struct attempt *found = NULL;
     for (uint32_t i = 0; i < worker->running_count && length > 0 && !found; i++) {
         char *const *marks = worker->running[i]->command.envp;  // id, attempt and token come first
         bool is_it = true;
@@ -161,13 +161,13 @@ static int64_t ticks_of(const struct process *process)
     return (int64_t)process->began * 1000000 / sysconf(_SC_CLK_TCK) - apart;
 }
 
-// It can only belong to a run that began before it. The clock of processes is coarse.
-static struct run *run_of_time(const struct worker *worker, struct process *process)
+// It can only belong to an attempt that began before it. The clock of processes is coarse.
+static struct attempt *attempt_of_time(const struct worker *worker, struct process *process)
 {
     enum { COARSE = 20000 };
     int64_t began = ticks_of(process);
     uint32_t count = 0;
-    struct run *found = NULL;
+    struct attempt *found = NULL;
     for (uint32_t i = 0; i < worker->running_count; i++) {
         if (worker->running[i]->ticks > began + COARSE) continue;
         found = worker->running[i];
@@ -180,10 +180,10 @@ static struct run *run_of_time(const struct worker *worker, struct process *proc
 static void attribute_child(const struct worker *worker, struct process *process)
 {
     process->is_ours = true;
-    process->run = run_of_leader(worker, process->pid);
-    if (!process->run) process->run = run_of_group(worker, process);
-    if (!process->run) process->run = run_of_marks(worker, process);
-    if (!process->run) process->run = run_of_time(worker, process);
+    process->attempt = attempt_of_leader(worker, process->pid);
+    if (!process->attempt) process->attempt = attempt_of_group(worker, process);
+    if (!process->attempt) process->attempt = attempt_of_marks(worker, process);
+    if (!process->attempt) process->attempt = attempt_of_time(worker, process);
 }
 
 static bool attribute_below(const struct processes *all, struct process *process)
@@ -192,7 +192,7 @@ static bool attribute_below(const struct processes *all, struct process *process
     const struct process *parent = process_find(all, process->parent);
     if (!parent || !parent->is_ours) return false;
     process->is_ours = true;
-    process->run = parent->run;
+    process->attempt = parent->attempt;
     process->is_nobodys = parent->is_nobodys;
     return true;
 }
@@ -207,7 +207,7 @@ static void attribute_all(const struct worker *worker, struct processes *all)
     }
 }
 
-// All processes at present, and the run of each. The caller frees the items.
+// All processes at present, and the attempt of each. The caller frees the items.
 static struct processes processes_look(const struct worker *worker)
 {
     struct processes all = {0};
@@ -241,12 +241,12 @@ static void process_signal(const struct process *process, int signal)
 
 static void remember_stray(struct worker *worker, const struct process *process)
 {
-    if (!process->run || process->parent != worker->pid) return;
-    if (process->run->pid == process->pid) return;
+    if (!process->attempt || process->parent != worker->pid) return;
+    if (process->attempt->pid == process->pid) return;
     tree_forget(worker, process->pid);
     if (!ARRAY_MORE_RAW(&memory_heap, worker->strays, worker->stray_count, worker->stray_capacity))
         return;
-    worker->strays[worker->stray_count++] = (struct stray){process->pid, process->run};
+    worker->strays[worker->stray_count++] = (struct stray){process->pid, process->attempt};
 }
 
 void tree_forget(struct worker *worker, pid_t pid)
@@ -256,23 +256,23 @@ void tree_forget(struct worker *worker, pid_t pid)
             worker->strays[i--] = worker->strays[--worker->stray_count];
 }
 
-void tree_forget_run(struct worker *worker, const struct run *run)
+void tree_forget_attempt(struct worker *worker, const struct attempt *attempt)
 {
     for (uint32_t i = 0; i < worker->stray_count; i++)
-        if (worker->strays[i].run == run)
+        if (worker->strays[i].attempt == attempt)
             worker->strays[i--] = worker->strays[--worker->stray_count];
 }
 
-// Without /proc only the process group is known, and whether a run is the only one.
-static uint32_t group_signal(const struct worker *worker, const struct run *run, int signal)
+// Without /proc only the process group is known, and whether an attempt is the only one.
+static uint32_t group_signal(const struct worker *worker, const struct attempt *attempt, int signal)
 {
     bool is_alone = worker->is_init && worker->running_count == 1;
-    return kill(is_alone ? -1 : -run->pid, signal) == 0;
+    return kill(is_alone ? -1 : -attempt->pid, signal) == 0;
 }
 
-uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
+uint32_t tree_signal(struct worker *worker, struct attempt *attempt, int signal)
 {
-    if (!worker->has_proc) return group_signal(worker, run, signal);
+    if (!worker->has_proc) return group_signal(worker, attempt, signal);
     // No process can be started in between if all are killed with one call.
     if (signal == SIGKILL && worker->is_init && worker->running_count == 1) kill(-1, SIGKILL);
     struct processes all = processes_look(worker);
@@ -280,15 +280,15 @@ uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
     for (uint32_t i = 0; i < all.count; i++) {
         const struct process *process = &all.items[i];
         if (!process->is_ours || is_dead(process)) continue;
-        if (process->run == run || process->is_nobodys) {
-            count += process->run == run;
+        if (process->attempt == attempt || process->is_nobodys) {
+            count += process->attempt == attempt;
             if (signal) process_signal(process, process->is_nobodys ? SIGKILL : signal);
         } else {
             remember_stray(worker, process);
         }
     }
     free(all.items);
-    if (count && run->state == RUN_LEFT) run->output_is_shared = true;
+    if (count && attempt->state == ATTEMPT_LEFT) attempt->output_is_shared = true;
     return count;
 }
 
@@ -309,17 +309,17 @@ uint32_t tree_signal_all(struct worker *worker, int signal)
 
 // ---- Cheap checks ---------------------------------------------------------------------------
 
-static bool is_known(const struct worker *worker, const struct run *run, pid_t pid)
+static bool is_known(const struct worker *worker, const struct attempt *attempt, pid_t pid)
 {
-    if (run_of_leader(worker, pid)) return true;
+    if (attempt_of_leader(worker, pid)) return true;
     for (uint32_t i = 0; i < worker->stray_count; i++)
-        if (worker->strays[i].pid == pid) return worker->strays[i].run != run;
+        if (worker->strays[i].pid == pid) return worker->strays[i].attempt != attempt;
     return false;
 }
 
 // Processes that lost their parent are children of the worker now, and the kernel has a list of
 // these.
-bool tree_may_have_left(struct worker *worker, struct run *run)
+bool tree_may_have_left(struct worker *worker, struct attempt *attempt)
 {
     if (worker->children < 0) return true;
     char text[16 << 10];
@@ -330,7 +330,7 @@ bool tree_may_have_left(struct worker *worker, struct run *run)
     for (const char *at = text; *at; at = end) {
         long pid = strtol(at, &end, 10);
         if (end == at) break;
-        if (!is_known(worker, run, (pid_t)pid)) return true;
+        if (!is_known(worker, attempt, (pid_t)pid)) return true;
     }
     return false;
 }
@@ -352,12 +352,12 @@ static bool has_open(pid_t pid, const char *path)
     return found;
 }
 
-bool tree_has_open(struct worker *worker, struct run *run, const char *path)
+bool tree_has_open(struct worker *worker, struct attempt *attempt, const char *path)
 {
     struct processes all = processes_look(worker);
     bool found = false;
     for (uint32_t i = 0; i < all.count && !found; i++)
-        found = all.items[i].run == run && has_open(all.items[i].pid, path);
+        found = all.items[i].attempt == attempt && has_open(all.items[i].pid, path);
     free(all.items);
     return found;
 }

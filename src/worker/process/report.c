@@ -33,15 +33,15 @@ void report_hello(struct worker *worker)
     wire_put(&worker->out, &message);
 }
 
-void report_started(struct worker *worker, const struct run *run)
+void report_started(struct worker *worker, const struct attempt *attempt)
 {
     struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
-    message.started.task = run->command.run.task;
-    message.started.attempt = run->command.run.attempt;
-    message.started.at = run->began;
-    message.started.pid = (uint32_t)run->pid;
+    message.started.task = attempt->command.run.task;
+    message.started.attempt = attempt->command.run.attempt;
+    message.started.at = attempt->began;
+    message.started.pid = (uint32_t)attempt->pid;
     wire_put(&worker->out, &message);
-    int64_t due = run->ticks + REPORT_STARTED_WAITS;
+    int64_t due = attempt->ticks + REPORT_STARTED_WAITS;
     if (due < worker->started_due) worker->started_due = due;
 }
 
@@ -50,24 +50,24 @@ static int64_t time_of(struct timeval time)
     return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
 }
 
-void report_finished(struct worker *worker, const struct run *run)
+void report_finished(struct worker *worker, const struct attempt *attempt)
 {
     struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
     struct wire_finished *it = &message.finished;
-    it->task = run->command.run.task;
-    it->attempt = run->command.run.attempt;
-    it->end = run->end;
-    it->status = run->status;
-    it->flags = run->flags | (run->was_cached ? WIRE_CACHED : 0);
-    it->began = run->began;
-    it->ended = run->ended;
-    it->user = time_of(run->usage.ru_utime);
-    it->system = time_of(run->usage.ru_stime);
-    it->memory_bytes = (uint64_t)run->usage.ru_maxrss * 1024;
-    it->log_bytes = run->log_bytes;
-    it->reason = wire_text_of(run->reason);
-    if (run->end == WIRE_EXITED && run->status == 0)
-        it->outputs = (wire_files){run->command.made, run->command.run.outputs.count};
+    it->task = attempt->command.run.task;
+    it->attempt = attempt->command.run.attempt;
+    it->end = attempt->end;
+    it->status = attempt->status;
+    it->flags = attempt->flags | (attempt->was_cached ? WIRE_CACHED : 0);
+    it->began = attempt->began;
+    it->ended = attempt->ended;
+    it->user = time_of(attempt->usage.ru_utime);
+    it->system = time_of(attempt->usage.ru_stime);
+    it->memory_bytes = (uint64_t)attempt->usage.ru_maxrss * 1024;
+    it->log_bytes = attempt->log_bytes;
+    it->reason = wire_text_of(attempt->reason);
+    if (attempt->end == WIRE_EXITED && attempt->status == 0)
+        it->outputs = (wire_files){attempt->command.made, attempt->command.run.outputs.count};
     worker->is_urgent = true;
     wire_put(&worker->out, &message);
 }

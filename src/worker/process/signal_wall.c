@@ -16,7 +16,7 @@ struct ruleset {
     uint64_t files, network, scoped;
 };
 
-bool apart_enter(int domain)
+bool signal_wall_enter(int domain)
 {
     return syscall(RESTRICT_SELF, domain, 0) == 0;
 }
@@ -26,11 +26,11 @@ static bool is_allowed(int domain)
 {
     int status = 1;
     pid_t pid = fork();
-    if (pid == 0) _exit(apart_enter(domain) ? 0 : 1);
+    if (pid == 0) _exit(signal_wall_enter(domain) ? 0 : 1);
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-int apart_open(void)
+int signal_wall_open(void)
 {
     const struct ruleset rules = {.scoped = SCOPE_SIGNAL};
     int domain = (int)syscall(CREATE_RULESET, &rules, sizeof rules, 0);

@@ -62,7 +62,7 @@ __attribute__((no_sanitize("address", "undefined"))) static int become(void *con
     struct spawn *spawn = context;
     setpgid(0, 0);
     if (spawn->user && !become_user(spawn->user)) return fail(spawn, SPAWN_USER);
-    if (spawn->domain >= 0 && !apart_enter(spawn->domain)) return fail(spawn, SPAWN_LIMIT);
+    if (spawn->domain >= 0 && !signal_wall_enter(spawn->domain)) return fail(spawn, SPAWN_LIMIT);
     if (spawn->dies_with_worker) prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(spawn->output, 1);
     dup2(spawn->output, 2);

@@ -26,7 +26,7 @@ enum { LOOK_EVERY = 10000 };
 struct stream {
     struct stream *next;
     rota_object_id object;
-    struct run *producer, *consumer;  // while they exist
+    struct attempt *producer, *consumer;  // while they exist
     bool produced, consumed;          // it existed, and has ended
     bool is_failed;                   // the producer did not succeed
     int held;                         // -1: closed
@@ -102,7 +102,7 @@ static void stream_set_aside(struct worker *worker, struct stream *stream)
     stream->object = (rota_object_id){0};
 }
 
-static bool join_all(struct worker *worker, struct run *run, const wire_files *files,
+static bool join_all(struct worker *worker, struct attempt *attempt, const wire_files *files,
                      bool as_producer, char *reason)
 {
     for (uint32_t i = 0; i < files->count; i++) {
@@ -119,19 +119,19 @@ static bool join_all(struct worker *worker, struct run *run, const wire_files *f
             return false;
         }
         if (as_producer)
-            stream->producer = run;
+            stream->producer = attempt;
         else
-            stream->consumer = run;
+            stream->consumer = attempt;
     }
     return true;
 }
 
-bool streams_join(struct worker *worker, struct run *run, char *reason)
+bool streams_join(struct worker *worker, struct attempt *attempt, char *reason)
 {
-    if (!join_all(worker, run, &run->command.run.outputs, true, reason)
-        || !join_all(worker, run, &run->command.run.inputs, false, reason))
+    if (!join_all(worker, attempt, &attempt->command.run.outputs, true, reason)
+        || !join_all(worker, attempt, &attempt->command.run.inputs, false, reason))
         return false;
-    if (spreads_join(worker, run)) return true;
+    if (stream_tees_join(worker, attempt)) return true;
     snprintf(reason, WORKER_REASON_MAX, "cannot create a stream for several readers: %s",
              strerror(errno));
     return false;
@@ -148,17 +148,17 @@ static void consumer_left(struct stream *stream)
     (void)linked;  // without it a later open finds no file, which ends the command, too
 }
 
-void streams_leave(struct worker *worker, struct run *run)
+void streams_leave(struct worker *worker, struct attempt *attempt)
 {
-    spreads_leave(worker, run);
+    stream_tees_leave(worker, attempt);
     for (struct stream *stream = worker->streams, *next; stream; stream = next) {
         next = stream->next;
-        if (stream->producer == run) {
+        if (stream->producer == attempt) {
             stream->producer = NULL;
             stream->produced = true;
-            stream->is_failed |= run->end != WIRE_EXITED || run->status != 0;
+            stream->is_failed |= attempt->end != WIRE_EXITED || attempt->status != 0;
         }
-        if (stream->consumer == run) consumer_left(stream);
+        if (stream->consumer == attempt) consumer_left(stream);
         if (stream->produced && stream->consumed) stream_close(worker, stream);
     }
 }
@@ -194,6 +194,6 @@ int64_t streams_look(struct worker *worker, int64_t now)
 
 void streams_release(struct worker *worker)
 {
-    spreads_leave(worker, NULL);
+    stream_tees_leave(worker, NULL);
     while (worker->streams) stream_close(worker, worker->streams);
 }

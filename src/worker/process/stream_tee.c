@@ -26,9 +26,9 @@ struct branch {
     bool is_watched;
 };
 
-struct spread {
-    struct spread *next;
-    const struct run *producer;
+struct stream_tee {
+    struct stream_tee *next;
+    const struct attempt *producer;
     struct branch *branches;
     uint32_t branch_count, length;
     int trunk;  // -1: no reader is left, or no more data will come
@@ -45,7 +45,7 @@ static bool is_alike(const struct wire_file *one, const struct wire_file *other)
            && strcmp(one->name.bytes, other->name.bytes) == 0;
 }
 
-bool spread_is_again(const wire_files *outputs, uint32_t at)
+bool stream_tee_is_again(const wire_files *outputs, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
         if (is_alike(&outputs->items[i], &outputs->items[at])) return true;
@@ -60,7 +60,8 @@ static uint32_t branches_count(const wire_files *outputs, uint32_t at)
     return count;
 }
 
-void spread_path(char *out, size_t size, const char *folder, const wire_files *outputs, uint32_t at)
+void stream_tee_path(char *out, size_t size, const char *folder, const wire_files *outputs,
+                     uint32_t at)
 {
     stream_path(out, size, folder, outputs->items[at].object);
     size_t length = strlen(out);
@@ -73,7 +74,7 @@ static void watch(struct worker *worker, int file, uint32_t events, bool *is_wat
 {
     struct epoll_event event = {.events = events};
     if (file < 0 || wanted == *is_watched) return;
-    epoll_ctl(worker->spread_loop, wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, file, &event);
+    epoll_ctl(worker->tee_loop, wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, file, &event);
     *is_watched = wanted;
 }
 
@@ -85,70 +86,70 @@ static void branch_close(struct worker *worker, struct branch *branch)
 }
 
 // A writer that has not opened it yet would wait for a reader forever.
-static void trunk_close(struct worker *worker, struct spread *spread)
+static void trunk_close(struct worker *worker, struct stream_tee *tee)
 {
-    if (spread->trunk < 0) return;
-    watch(worker, spread->trunk, EPOLLIN, &spread->is_watched, false);
-    close(spread->trunk);
-    spread->trunk = -1;
-    if (unlink(spread->path) != 0 || symlink("/dev/null", spread->path) != 0) return;
+    if (tee->trunk < 0) return;
+    watch(worker, tee->trunk, EPOLLIN, &tee->is_watched, false);
+    close(tee->trunk);
+    tee->trunk = -1;
+    if (unlink(tee->path) != 0 || symlink("/dev/null", tee->path) != 0) return;
 }
 
-static void spread_close(struct worker *worker, struct spread *spread)
+static void tee_close(struct worker *worker, struct stream_tee *tee)
 {
-    struct spread **at = &worker->spreads;
-    while (*at != spread) at = &(*at)->next;
-    *at = spread->next;
-    for (uint32_t i = 0; i < spread->branch_count; i++)
-        branch_close(worker, &spread->branches[i]);
-    trunk_close(worker, spread);
-    unlink(spread->path);
-    free(spread->branches);
-    free(spread);
+    struct stream_tee **at = &worker->tees;
+    while (*at != tee) at = &(*at)->next;
+    *at = tee->next;
+    for (uint32_t i = 0; i < tee->branch_count; i++)
+        branch_close(worker, &tee->branches[i]);
+    trunk_close(worker, tee);
+    unlink(tee->path);
+    free(tee->branches);
+    free(tee);
 }
 
-static bool trunk_open(const struct worker *worker, struct spread *spread)
+static bool trunk_open(const struct worker *worker, struct stream_tee *tee)
 {
-    unlink(spread->path);
-    if (mkfifo(spread->path, 0600) != 0 || !user_give(worker, spread->path)) return false;
-    spread->trunk = open(spread->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    return spread->trunk >= 0;
+    unlink(tee->path);
+    if (mkfifo(tee->path, 0600) != 0 || !user_give(worker, tee->path)) return false;
+    tee->trunk = open(tee->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return tee->trunk >= 0;
 }
 
-static bool branches_open(struct worker *worker, struct spread *spread, const wire_files *outputs,
+static bool branches_open(struct worker *worker, struct stream_tee *tee, const wire_files *outputs,
                           uint32_t at)
 {
     char path[PATH_MAX];
-    spread->branches = calloc(branches_count(outputs, at), sizeof *spread->branches);
-    if (!spread->branches) return false;
+    tee->branches = calloc(branches_count(outputs, at), sizeof *tee->branches);
+    if (!tee->branches) return false;
     for (uint32_t i = at; i < outputs->count; i++) {
         if (!is_alike(&outputs->items[i], &outputs->items[at])) continue;
         stream_path(path, sizeof path, worker->folder, outputs->items[i].object);
         int file = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
         if (file < 0) return false;
-        spread->branches[spread->branch_count++] = (struct branch){.file = file};
+        tee->branches[tee->branch_count++] = (struct branch){.file = file};
     }
     return true;
 }
 
 static bool loop_open(struct worker *worker)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &worker->spreads};
-    if (worker->spread_loop >= 0) return true;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &worker->tees};
+    if (worker->tee_loop >= 0) return true;
     int loop = epoll_create1(EPOLL_CLOEXEC);
     if (loop < 0) return false;
     if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, loop, &event) != 0) return close(loop), false;
-    worker->spread_loop = loop;
+    worker->tee_loop = loop;
     return true;
 }
 
 // ---- Copying --------------------------------------------------------------------------------
 
-static void branch_write(struct worker *worker, const struct spread *spread, struct branch *branch)
+static void branch_write(struct worker *worker, const struct stream_tee *tee, struct branch *branch)
 {
-    while (branch->file >= 0 && branch->done < spread->length) {
+    while (branch->file >= 0 && branch->done < tee->length) {
         ssize_t put
-            = write(branch->file, spread->bytes + branch->done, spread->length - branch->done);
+            = write(branch->file, tee->bytes + branch->done, tee->length - branch->done);
         if (put > 0) branch->done += (uint32_t)put;
         if (put < 0 && errno == EAGAIN) return;
         if (put < 0 && errno != EINTR) branch_close(worker, branch);
@@ -156,83 +157,83 @@ static void branch_write(struct worker *worker, const struct spread *spread, str
 }
 
 // Readers that have taken all data, and those that have not.
-static void branches_write(struct worker *worker, struct spread *spread, uint32_t *ready,
+static void branches_write(struct worker *worker, struct stream_tee *tee, uint32_t *ready,
                            uint32_t *slow)
 {
     *ready = *slow = 0;
-    for (uint32_t i = 0; i < spread->branch_count; i++) {
-        struct branch *branch = &spread->branches[i];
-        branch_write(worker, spread, branch);
+    for (uint32_t i = 0; i < tee->branch_count; i++) {
+        struct branch *branch = &tee->branches[i];
+        branch_write(worker, tee, branch);
         if (branch->file < 0) continue;
-        bool is_slow = branch->done < spread->length;
+        bool is_slow = branch->done < tee->length;
         watch(worker, branch->file, EPOLLOUT, &branch->is_watched, is_slow);
         ++*(is_slow ? slow : ready);
     }
 }
 
-static bool piece_read(struct spread *spread)
+static bool piece_read(struct stream_tee *tee)
 {
-    ssize_t got = read(spread->trunk, spread->bytes, sizeof spread->bytes);
-    spread->length = got > 0 ? (uint32_t)got : 0;
-    for (uint32_t i = 0; i < spread->branch_count; i++) spread->branches[i].done = 0;
+    ssize_t got = read(tee->trunk, tee->bytes, sizeof tee->bytes);
+    tee->length = got > 0 ? (uint32_t)got : 0;
+    for (uint32_t i = 0; i < tee->branch_count; i++) tee->branches[i].done = 0;
     return got > 0;
 }
 
 // True: nothing is left to be copied now.
-static bool spread_work(struct worker *worker, struct spread *spread)
+static bool tee_work(struct worker *worker, struct stream_tee *tee)
 {
     uint32_t ready, slow;
-    bool is_empty = spread->trunk < 0;
+    bool is_empty = tee->trunk < 0;
     for (uint32_t pieces = 0; !is_empty; pieces++) {
-        branches_write(worker, spread, &ready, &slow);
+        branches_write(worker, tee, &ready, &slow);
         if (!ready && !slow) {
-            trunk_close(worker, spread);
+            trunk_close(worker, tee);
             return true;
         }
-        watch(worker, spread->trunk, EPOLLIN, &spread->is_watched, !slow);
+        watch(worker, tee->trunk, EPOLLIN, &tee->is_watched, !slow);
         if (slow || pieces == PIECES_AT_ONCE) return false;  // so that others get their turn
-        is_empty = !piece_read(spread);
+        is_empty = !piece_read(tee);
     }
     return true;
 }
 
-void spreads_work(struct worker *worker)
+void stream_tees_work(struct worker *worker)
 {
-    for (struct spread *spread = worker->spreads; spread; spread = spread->next)
-        spread_work(worker, spread);
+    for (struct stream_tee *tee = worker->tees; tee; tee = tee->next)
+        tee_work(worker, tee);
 }
 
 // ---- The writer -----------------------------------------------------------------------------
 
-bool spreads_join(struct worker *worker, const struct run *run)
+bool stream_tees_join(struct worker *worker, const struct attempt *attempt)
 {
-    const wire_files *outputs = &run->command.run.outputs;
+    const wire_files *outputs = &attempt->command.run.outputs;
     for (uint32_t i = 0; i < outputs->count; i++) {
-        bool first = outputs->items[i].kind == WIRE_STREAM && !spread_is_again(outputs, i);
+        bool first = outputs->items[i].kind == WIRE_STREAM && !stream_tee_is_again(outputs, i);
         if (!first || branches_count(outputs, i) < 2) continue;
-        struct spread *spread = loop_open(worker) ? calloc(1, sizeof *spread) : NULL;
-        if (!spread) return false;
-        *spread = (struct spread){.next = worker->spreads, .producer = run, .trunk = -1};
-        worker->spreads = spread;
-        spread_path(spread->path, sizeof spread->path, worker->folder, outputs, i);
-        if (!trunk_open(worker, spread) || !branches_open(worker, spread, outputs, i)) return false;
-        spread_work(worker, spread);
+        struct stream_tee *tee = loop_open(worker) ? calloc(1, sizeof *tee) : NULL;
+        if (!tee) return false;
+        *tee = (struct stream_tee){.next = worker->tees, .producer = attempt, .trunk = -1};
+        worker->tees = tee;
+        stream_tee_path(tee->path, sizeof tee->path, worker->folder, outputs, i);
+        if (!trunk_open(worker, tee) || !branches_open(worker, tee, outputs, i)) return false;
+        tee_work(worker, tee);
     }
     return true;
 }
 
-bool spreads_are_dry(struct worker *worker, const struct run *run)
+bool stream_tees_are_dry(struct worker *worker, const struct attempt *attempt)
 {
     bool dry = true;
-    for (struct spread *spread = worker->spreads; spread; spread = spread->next)
-        if (spread->producer == run) dry &= spread_work(worker, spread);
+    for (struct stream_tee *tee = worker->tees; tee; tee = tee->next)
+        if (tee->producer == attempt) dry &= tee_work(worker, tee);
     return dry;
 }
 
-void spreads_leave(struct worker *worker, const struct run *run)
+void stream_tees_leave(struct worker *worker, const struct attempt *attempt)
 {
-    for (struct spread *spread = worker->spreads, *next; spread; spread = next) {
-        next = spread->next;
-        if (!run || spread->producer == run) spread_close(worker, spread);
+    for (struct stream_tee *tee = worker->tees, *next; tee; tee = next) {
+        next = tee->next;
+        if (!attempt || tee->producer == attempt) tee_close(worker, tee);
     }
 }

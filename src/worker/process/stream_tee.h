@@ -5,11 +5,12 @@
 
 // Outputs with the same name are one stream, each for another reader.
 // an earlier output has the same name
-bool spread_is_again(const wire_files *outputs, uint32_t at);
+bool stream_tee_is_again(const wire_files *outputs, uint32_t at);
 // The path that the command writes to.
-void spread_path(char *out, size_t size, const char *folder, const wire_files *outputs,
-                 uint32_t at);
-bool spreads_join(struct worker *worker, const struct run *run);  // false with errno
-void spreads_work(struct worker *worker);
-bool spreads_are_dry(struct worker *worker, const struct run *run);  // all its data is passed on
-void spreads_leave(struct worker *worker, const struct run *run);  // null: all
+void stream_tee_path(char *out, size_t size, const char *folder, const wire_files *outputs,
+                     uint32_t at);
+bool stream_tees_join(struct worker *worker, const struct attempt *attempt);  // false with errno
+void stream_tees_work(struct worker *worker);
+// All its data is passed on.
+bool stream_tees_are_dry(struct worker *worker, const struct attempt *attempt);
+void stream_tees_leave(struct worker *worker, const struct attempt *attempt);  // null: all

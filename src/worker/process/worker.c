@@ -119,19 +119,19 @@ static bool turn(struct worker *worker, const struct epoll_event *events, int co
     bool is_alive = true;
     for (int i = 0; i < count; i++)
         if (events[i].data.ptr == &worker->signals) on_signals(worker);
-    runs_start(worker);
+    attempts_start(worker);
     for (int i = 0; i < count; i++) {
         void *what = events[i].data.ptr;
         if (what == &worker->signals) continue;
-        if (what == &worker->spreads)
-            spreads_work(worker);
+        if (what == &worker->tees)
+            stream_tees_work(worker);
         else if (what != &worker->socket)
             on_output(worker, what);
         else if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
             is_alive = on_socket(worker);
     }
-    runs_start(worker);
-    runs_finish(worker);
+    attempts_start(worker);
+    attempts_finish(worker);
     return is_alive;
 }
 
@@ -151,7 +151,7 @@ static bool loop(struct worker *worker)
             limit_watch(worker);
         }
         if (worker->started_due < due) due = worker->started_due;
-        if (worker->pouring.first && outside_due(worker) < due) due = outside_due(worker);
+        if (worker->pouring.first && eviction_due(worker) < due) due = eviction_due(worker);
         if (worker->ended.first) due = 0;
         int count = wait_events(worker, events, due);
         if (!turn(worker, events, count) || !send_reports(worker)) return false;
@@ -189,7 +189,7 @@ int worker_main(int socket, const struct worker_options *options)
         worker_release(&worker);
         return 1;
     }
-    if (options->apart && worker.domain < 0)
+    if (options->separates_commands && worker.domain < 0)
         complain(&worker, "tasks of this worker can signal each other: to prevent that, Linux 6.12 "
                           "with Landlock and root, --user or no_new_privs are needed");
     if (worker.domain >= 0 && !worker.keeps_limits)

@@ -38,7 +38,8 @@ struct worker_options {
     bool cleans_environment;  // commands get only a short list of the worker's variables,
     const char *const *env;   // and these: NAME, START* or NAME=VALUE
     uint32_t env_count;
-    bool apart;     // commands cannot use the caller's terminal nor, if the system supports
+    // Commands cannot use the caller's terminal nor, if the system supports.
+    bool separates_commands;
                     // to that, signal each other
     bool is_known;  // HELLO is not waited for: it may come with other messages
 };

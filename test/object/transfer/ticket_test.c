@@ -229,7 +229,7 @@ static void a_silent_peer_makes_room_for_others(void **state)
     expect_fetched(scene, one);
     uint32_t open = 0;
     for (uint32_t i = 0; i < 200; i++) open += link_work(links[i]);
-    assert_true(open <= DATA_GUESTS_MAX);
+    assert_true(open <= DATA_PEERS_MAX);
     scene->skew += DATA_GREET_TICKS;
     scene_turn(scene);
     for (uint32_t i = 0; i < 200; i++) {
