@@ -19,7 +19,7 @@ struct connection {
 // --server and --key of a command whose options are a structure with a `connection`.
 #define CONNECT_ROWS(type)                                                                         \
     {0, "server", "ADDRESS", "the server: a Unix socket or HOST:PORT", OPTION_PATH,                \
-     .at = offsetof(type, connection.server),                                                      \
+     .at = offsetof(type, connection.server), .needs = NEEDS_ADDRESS,                              \
      .preset = "$ROTA_SERVER, or the server of this user"},                                        \
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
      .at = offsetof(type, connection.key), .preset = "$ROTA_KEY"}

@@ -159,7 +159,7 @@ static void event_line(const struct wire_event *event, const char *sequence)
         printf(" %s\n", event->state.bytes);
     } else {
         printf("job %u %s", event->task.job, event->state.bytes);
-        if (event->task.task) printf(" %d tasks", event->status);
+        if (event->task.task) printf(" %d task%s", event->status, event->status == 1 ? "" : "s");
         puts("");
     }
 }

@@ -118,7 +118,7 @@ static void lane_print(const struct query_options *options, const struct lane *l
     const struct query *query = &options->query;
     const char *name = query_lane_name(query, lane->number);
     plain_write(stdout, name, strlen(name));
-    printf(" (%s%s%s): %u inside, %u waiting, %u not yet there, %u over\n", order_name(lane),
+    printf(" (%s%s%s): %u inside, %u waiting, %u not ready, %u finished\n", order_name(lane),
            lane->flags & ROTA_LANE_STRICT ? ", strict" : "",
            lane->flags & ROTA_LANE_PAUSED ? ", paused" : "", lane->inside, lane->held, lane->later,
            lane->over);

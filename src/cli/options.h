@@ -44,6 +44,7 @@ struct option_row {
 #define JSON_LINES_ROW(type)                                                                       \
     {0, "json", "", "print JSON, an object on each line", OPTION_FLAG, .at = offsetof(type, json)}
 #define OPTION_ROWS_END {.name = ""}
+#define NEEDS_ADDRESS "an address such as HOST:PORT or a socket"
 
 // ---- Commands ----------------------------------------------------------------------------------
 

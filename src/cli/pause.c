@@ -24,13 +24,26 @@ static int part_read(struct pause_request *request, const struct command *comman
     return command_wrong(command, "expected lane, worker or job, not '%s'", word);
 }
 
+static void done_print(const struct wire_rest *asked, const char *name)
+{
+    static const char *const words[]
+        = {[WIRE_PAUSE] = "paused", [WIRE_RESUME] = "resumed",
+           [WIRE_DRAIN_AND_QUIT] = "draining; it ends after its running tasks",
+           [WIRE_FORGET] = "forgotten"};
+    const char *part = asked->part == WIRE_PART_LANE  ? "lane "
+                       : asked->part == WIRE_PART_JOB ? "job "
+                                                      : "";
+    printf("%s%s: %s\n", part, name, words[asked->how]);
+}
+
 static int request_send(struct pause_request *request)
 {
     struct rota_client *client = &request->connection.client;
     request->message.rest.name = wire_text_of(request->name);
+    struct wire_rest asked = request->message.rest;  // the answer takes its place
     enum rota_client_code code
         = client_ask(client, (struct request_id){0}, ROTA_NEVER, &request->message);
-    if (!code) return printf("%s: done\n", request->name), 0;
+    if (!code) return done_print(&asked, request->name), 0;
     if (!client->refusal) return connect_lost(&request->connection);
     return connect_fail(&request->connection, client->reason,
                         client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);

@@ -38,7 +38,7 @@ struct query_options {
     {0, "db", "FILE", "the database", OPTION_PATH, .at = offsetof(struct query_options, db),       \
      .preset = ".rota/rota.db"},                                                                   \
     {0, "server", "ADDRESS", "send the command to a server: a Unix socket or HOST:PORT",           \
-     OPTION_PATH, .at = offsetof(struct query_options, server)},                                   \
+     OPTION_PATH, .at = offsetof(struct query_options, server), .needs = NEEDS_ADDRESS},           \
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
      .at = offsetof(struct query_options, key), .preset = "$ROTA_KEY"}
 

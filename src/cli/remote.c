@@ -235,6 +235,16 @@ static enum wire_verb verb_of(const char *name)
     return WIRE_CANCEL;
 }
 
+// "job 7: closed", or "7.3: cancelled".
+static void change_print(enum wire_verb verb, const char *word)
+{
+    static const char *const done[WIRE_VERBS]
+        = {[WIRE_CANCEL] = "cancelled", [WIRE_RETRY] = "runs again", [WIRE_STAGE] = "staged",
+           [WIRE_START] = "started",    [WIRE_GREEN] = "green",      [WIRE_RED] = "red",
+           [WIRE_RESET] = "reset",      [WIRE_FREEZE] = "frozen",    [WIRE_CLOSE] = "closed"};
+    printf("%s%s: %s\n", strchr(word, '.') ? "" : "job ", word, done[verb]);
+}
+
 static int change(struct remote *remote, const char *word)
 {
     struct rota_client *client = &remote->connection.client;
@@ -249,7 +259,7 @@ static int change(struct remote *remote, const char *word)
         message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE, .change = change};
         code = client_ask(client, request, ROTA_NEVER, &message);
     } while (code && !client->refusal && connect_reopen(&remote->connection));
-    if (!code) return printf("%s: done\n", word), 0;
+    if (!code) return change_print(change.verb, word), 0;
     return client->refusal ? fail(remote, client->reason) : connect_lost(&remote->connection);
 }
 

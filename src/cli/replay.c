@@ -13,9 +13,10 @@ static void result_print(const char *path, const struct replay *replay, bool is_
 {
     struct json json = {.out = stdout};
     if (!is_json) {
-        printf("%s: %llu turns, %llu changes, %u jobs, %u tasks: %u different\n", path,
+        printf("%s: %llu turns, %llu changes, %u job%s, %u task%s: %u different\n", path,
                (unsigned long long)replay->turns, (unsigned long long)replay->changes, replay->jobs,
-               replay->tasks, replay->different);
+               replay->jobs == 1 ? "" : "s", replay->tasks, replay->tasks == 1 ? "" : "s",
+               replay->different);
         return;
     }
     json_open(&json, NULL, '{');

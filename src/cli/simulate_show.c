@@ -142,7 +142,7 @@ static void path_write(const struct whatif_job *job, const struct whatif_course 
     enum { SHOWN = 12 };
     struct whatif_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
     uint32_t count = whatif_critical_path(job, course, stages);
-    printf("the way to its end, %u tasks:\n", count);
+    printf("the way to its end, %u task%s:\n", count, count == 1 ? "" : "s");
     for (uint32_t i = 0; i < count; i++) {
         if (count > SHOWN && i == SHOWN / 2) {
             printf("    ... %u more\n", count - SHOWN);
@@ -175,9 +175,10 @@ static void text_write(const struct simulate_request *request, const struct what
     double bound = plan_lower_bound(&job->graph, &request->setting.cluster);
     if (request->runs > 1) runs_write(request);
     double used = used_of(job, course), there = cores_of(request) * course->makespan;
-    printf("%u tasks on %u workers %s %.6g s; no schedule takes less than %.6g s\n",
-           job->graph.task_count, request->setting.cluster.worker_count,
-           request->recorded ? "took" : "take", course->makespan, bound);
+    uint32_t tasks = job->graph.task_count, workers = request->setting.cluster.worker_count;
+    const char *verb = request->recorded ? "took" : tasks == 1 ? "takes" : "take";
+    printf("%u task%s on %u worker%s %s %.6g s; no schedule takes less than %.6g s\n", tasks,
+           tasks == 1 ? "" : "s", workers, workers == 1 ? "" : "s", verb, course->makespan, bound);
     printf("%.6g core seconds, %.0f%% of what is there; %llu transfers, %.6g MiB\n", used,
            there > 0 ? 100 * used / there : 0, (unsigned long long)course->transfers, course->mib);
     if (request->price >= 0)
@@ -190,8 +191,8 @@ static void text_write(const struct simulate_request *request, const struct what
         printf("%llu attempts had no room for an input on the disk of their worker\n",
                (unsigned long long)course->no_room);
     if (course->plans)
-        printf("%u plans were tried in %.3f s; one costs %.2f us a task\n", course->plans,
-               course->search_seconds, plan_us(course));
+        printf("%u plan%s tried in %.3f s; one costs %.2f us a task\n", course->plans,
+               course->plans == 1 ? " was" : "s were", course->search_seconds, plan_us(course));
     path_write(job, course);
     if (request->gantt) whatif_chart(job, &request->setting, course, stdout);
 }

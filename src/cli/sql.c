@@ -80,7 +80,7 @@ static int history(const struct command *command, int count, char **words)
      .at = offsetof(struct question, json), .in_query = true}
 #define SERVER_ROWS                                                                                \
     {0, "server", "ADDRESS", "ask a server instead of a file: a Unix socket or HOST:PORT",         \
-     OPTION_PATH, .at = offsetof(struct question, server)},                                        \
+     OPTION_PATH, .at = offsetof(struct question, server), .needs = NEEDS_ADDRESS},                \
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
      .at = offsetof(struct question, key), .preset = "$ROTA_KEY"}
 

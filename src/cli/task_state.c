@@ -58,7 +58,7 @@ static const struct option_row rows[] = {
     {0, "db", "DATABASE", "the database with the definition", OPTION_PATH,
      .at = offsetof(struct state_options, db)},
     {0, "server", "ADDRESS", "tell a server instead: a Unix socket or HOST:PORT", OPTION_PATH,
-     .at = offsetof(struct state_options, server)},
+     .at = offsetof(struct state_options, server), .needs = NEEDS_ADDRESS},
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,
      .at = offsetof(struct state_options, key), .preset = "$ROTA_KEY"},
     OPTION_ROWS_END};

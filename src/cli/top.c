@@ -139,7 +139,7 @@ static const struct option_row rows[] = {
     {0, "db", "FILE", "the database of a run", OPTION_PATH, .at = offsetof(struct top_options, db),
      .preset = ".rota/rota.db"},
     {0, "server", "ADDRESS", "show a server: a Unix socket or HOST:PORT", OPTION_PATH,
-     .at = offsetof(struct top_options, connection.server)},
+     .at = offsetof(struct top_options, connection.server), .needs = NEEDS_ADDRESS},
     {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,
      .at = offsetof(struct top_options, connection.key), .preset = "$ROTA_KEY"},
     // A client adds the size of its screen to its query, and the server the state of its planner.

@@ -122,7 +122,7 @@ static void running_write(const struct query_options *options, const struct quer
 {
     char text[QUERY_TEXT];
     if (options->is_running)
-        snprintf(part->text, sizeof part->text, "runs since %s (attempt %u)",
+        snprintf(part->text, sizeof part->text, "has been running for %s (attempt %u)",
                  query_time_text(options->now - task->since, text), task->attempt);
     else
         snprintf(part->text, sizeof part->text,
@@ -214,6 +214,8 @@ static const char *verb_of(enum rota_hold hold)
     case ROTA_HOLD_CACHED:
     case ROTA_HOLD_INPUTS:
     case ROTA_HOLD_PLAN:
+    case ROTA_HOLD_WORKER_PAUSED:
+    case ROTA_HOLD_WORKER_LEAVES:
     case ROTA_HOLD_REST:
     case ROTA_HOLD_SILENT: return "";
     case ROTA_HOLD_NONE: return "could run: ";

@@ -284,7 +284,12 @@ static int address_fill(struct work *work)
         local &= link_address_is_local(work->servers[i]);
     if (options->address && !(options->address = address_keep(work, options->address)))
         return wrong("out of memory", options->folder);
-    if (options->address || !local || work->service.file_count) return -1;
+    if (options->address || work->service.file_count) return -1;
+    if (!local) {
+        fprintf(stderr, "rota worker %s: without --listen and --peer-key, tasks on other workers"
+                " and clients cannot get the files that its tasks make\n", options->name);
+        return -1;
+    }
     int length = snprintf(work->address, sizeof work->address, "%s/data/sock", options->folder);
     if (length >= SOCKET_PATH_MAX)
         return wrong("the path of the data socket is too long; use a shorter --folder, or --listen",
@@ -408,7 +413,8 @@ static const struct option_row rows[] = {
      OPTION_OTHER, .at = WORK_MACHINE, .preset = "the host name",
      .needs = "up to 64 letters, digits, '.', '_' and '-'"},
     {0, "listen", "ADDRESS", "where other workers fetch the outputs of this one", OPTION_PATH,
-     .at = AT(options.address), .preset = "FOLDER/data/sock if all servers are Unix sockets"},
+     .at = AT(options.address), .preset = "FOLDER/data/sock if all servers are Unix sockets",
+     .needs = NEEDS_ADDRESS},
     {0, "peer-key", "FILE", "a file with the peer keys of all workers", OPTION_PATH,
      .at = AT(peer_path)},
     {0, "alone", "TIME", "how long tasks continue without a server, such as 30m; tasks with "

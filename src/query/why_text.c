@@ -40,10 +40,10 @@ static const char *const sentences[ROTA_HOLDS] = {
     [ROTA_HOLD_STOPPING] = "told to stop; {worker} has not confirmed that it ended",
     [ROTA_HOLD_LANE_PAUSED] = "held in lane {lane}: the lane is paused",
     [ROTA_HOLD_JOB_PAUSED] = "ready: its job is paused",
-    [ROTA_HOLD_WORKER_PAUSED] = "without a worker: {worker} has room, but is paused",
+    [ROTA_HOLD_WORKER_PAUSED] = "waits for a worker: {worker} has room, but is paused",
     [ROTA_HOLD_STREAM] = "waits for a stream it had not read to its end, which {task} writes"
                          " again",
-    [ROTA_HOLD_WORKER_LEAVES] = "without a worker: {worker} has room, but is about to end",
+    [ROTA_HOLD_WORKER_LEAVES] = "waits for a worker: {worker} has room, but is about to end",
 };
 
 struct sentence {

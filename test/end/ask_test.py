@@ -135,7 +135,8 @@ def others(folder):
     say(len(lanes) == 1 and lanes[0]["lane"] == "db" and lanes[0]["over"] == 2
         and lanes[0]["inside"] == [] and lanes[0]["waiting"] == [],
         "lanes, without their path", lanes)
-    say(folder.rota("lanes").stdout.startswith("db (as they become ready): 0 inside"),
+    say(folder.rota("lanes").stdout.startswith("db (as they become ready): 0 inside, 0 waiting, "
+                                               "0 not ready, 2 finished\n"),
         "also as text")
     objects = folder.json("data", "ls", "--json")
     say(objects == [{"name": "data.txt", "kind": "file", "id": "1.1", "task": "load", "bytes": 6,
@@ -325,10 +326,11 @@ def at_work():
         say("no rota run" not in done.stdout and "2 running, 1 failed" in done.stdout,
             "ps sees that it is running", done.stdout)
         done = folder.rota("why", "after")
-        say(done.stdout.startswith("after waits for gate; gate runs since "), "why sees it, too",
-            done.stdout)
+        say(done.stdout.startswith("after waits for gate; gate has been running for "),
+            "why sees it, too", done.stdout)
         done = folder.rota("why", "queued")
-        said = "queued is held in lane db: group g is busy, held by inside; inside runs since "
+        said = ("queued is held in lane db: group g is busy, held by inside;"
+                " inside has been running for ")
         say(done.stdout.startswith(said),
             "and knows lanes", done.stdout)
         lane = folder.json("lanes", "--json")[0]

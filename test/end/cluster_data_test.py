@@ -272,6 +272,14 @@ with KeyedCluster() as cluster:  # over TLS
             *cluster.key("worker"), "--listen", "127.0.0.1:0", "--peer-key",
             cluster.path("keys/peer.key"), "--name", name, "--machine", name, "--folder",
             cluster.path(name), "-j", "1")
+    said = Process(cluster.path("three.log"), "worker", "--server", cluster.address,
+                   *cluster.key("worker"), "--name", "three", "--folder", cluster.path("three"))
+    cluster.workers["three"] = said
+    cluster.until(lambda: "connected to" in said.said(), "the third worker is there")
+    say(said.said().count("without --listen and --peer-key") == 1
+        and "without" not in cluster.workers["one"].said(),
+        "a worker whose files no other can fetch says so", said.said())
+    said.kill()
     write(cluster, "home/mine", "0123456789abcdef" * 100000)
     path = write(cluster, "home/job.json", json.dumps({"tasks": {
         "a": {"run": "cat mine mine > twice", "in": ["mine"], "out": ["twice"], "machine": "one"},

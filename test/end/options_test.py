@@ -156,6 +156,7 @@ for wrong, message in ((["chekc"], "unknown command 'chekc' (did you mean check?
                        (["run", "--job", "2", "f"], "unknown option --job (did you mean --jobs?)"),
                        (["run", "--keep", "f"], "option --keep (did you mean --keep-going?)"),
                        (["run", "--hel"], "unknown option --hel (did you mean --help?)"),
+                       (["ps", "--server"], "option --server needs an address such as HOST:PORT"),
                        (["ps", "--job"], "option --job needs a number"),
                        (["ps", "a", "b"], "unexpected argument 'b'"),
                        (["check", "--json=1"], "option --json takes no value"),

@@ -21,7 +21,7 @@ def lanes():
                         "free": {"run": "true"}}, lanes={"l": {}})
         cluster.until(lambda: len(cluster.ends()) == 1, "a task in no lane runs")
         done = cluster.rota("pause", "lane", "l")
-        say(done.returncode == 0, "a lane is paused", done)
+        say(done.returncode == 0 and done.stdout == "lane l: paused\n", "a lane is paused", done)
         again = cluster.rota("pause", "lane", "l")
         say(again.returncode == 3 and "already" in again.stderr, "once", again)
         open(gate, "w", encoding="utf-8").close()
@@ -57,7 +57,7 @@ def workers():
         cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec WHERE status = 'RUNNING'"),
                       "it runs")
         done = cluster.rota("pause", "worker", "one")
-        say(done.returncode == 0, "a worker is paused", done)
+        say(done.returncode == 0 and done.stdout == "one: paused\n", "a worker is paused", done)
         open(gate, "w", encoding="utf-8").close()
         cluster.until(lambda: len(cluster.ends()) == 1, "the running task there ends")
         cluster.submit({"next": {"run": "true"}})
@@ -89,7 +89,8 @@ def jobs():
                       "it runs")
         done = cluster.rota("pause", "job", "1")
         again = cluster.rota("pause", "job", "1")
-        say(done.returncode == 0 and again.returncode == 3, "a job is paused, once", (done, again))
+        say(done.returncode == 0 and done.stdout == "job 1: paused\n" and again.returncode == 3,
+            "a job is paused, once", (done, again))
         cluster.touch("gate")
         cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "the running task ends")
         other = cluster.submit({"other": {"run": "true"}}, "--wait")
@@ -193,7 +194,7 @@ def roles():
                       "the worker is there")
         cluster.socket = cluster.address
         done = cluster.rota("pause", "worker", "one", *cluster.key("client"))
-        say(done.returncode == 4 and "does not allow" in done.stderr,
+        say(done.returncode == 4 and "needs the role admin, which the key" in done.stderr,
             "a client's key pauses no worker", done)
         done = cluster.rota("pause", "worker", "one", *cluster.key("admin"))
         say(done.returncode == 0, "an admin's does", done)

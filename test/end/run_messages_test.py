@@ -156,11 +156,11 @@ tasks:
 with QueryFolder(ROOM) as folder:
     folder.beside("run", "-j1", "night.yaml")
     folder.wait_for("began")
-    answer = "second waits for room on local after first; first runs since "
+    answer = "second waits for room on local after first; first has been running for "
     say(folder.until(lambda: folder.rota("why", "second").stdout.startswith(answer)),
         "why of a task that waits for room names the task that has it",
         folder.rota("why", "second").stdout)
-    answer = "third waits until done(first) & su(second) is true; first runs"
+    answer = "third waits until done(first) & su(second) is true; first has been running"
     say(folder.until(lambda: folder.rota("why", "third").stdout.startswith(answer)),
         "a condition that waits is shown with names", folder.rota("why", "third").stdout)
     folder.write("go", "")

@@ -66,7 +66,7 @@ def a_server_notifies():
         worker = boss.start("worker", "--server", folder("sock"), "--folder", folder("w"), "--name",
                             "w", watchdog=1000000)
         say(boss.until("STATUS=connected to " + folder("sock")), "a worker reports its server")
-        say(boss.until("STATUS=1 workers, "), "and the server how many there are")
+        say(boss.until("STATUS=1 worker, "), "and the server how many there are")
         with open(folder("job.json"), "w", encoding="utf-8") as file:
             file.write('{"tasks": {"a": {"run": "env > ' + folder("env") + '"}}}')
         rota("submit", "--wait", "--server", folder("sock"), folder("job.json"))

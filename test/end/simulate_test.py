@@ -313,7 +313,14 @@ def schedules_of_others(all_of_them):
             f"{os.path.basename(path)}: a workflow is read as its graph", f"{flow}")
 
 
+def one_of_each_is_singular():
+    said = rota(write("one.yaml", "tasks: {a: 'true'}"), "--workers", "1x1").stdout
+    say("1 task on 1 worker takes" in said and "the way to its end, 1 task:" in said,
+        "one task on one worker is in the singular", said)
+
+
 try:
+    one_of_each_is_singular()
     schedules_have_the_expected_times()
     the_core_follows_the_plan()
     every_way_of_deciding_ends()

@@ -114,7 +114,8 @@ def the_document_is_right(cluster, system):
         script = re.search(r"^## Under Slurm$.*?^```sh\n#!/bin/sh\n(.*?)^```$", file.read(),
                            re.M | re.S).group(1)
     os.mkdir(cluster.path(".rota"))
-    shutil.copy(cluster.path("keys/worker.key"), cluster.path(".rota"))
+    for name in ("worker.key", "peer.key"):
+        shutil.copy(cluster.path("keys/" + name), cluster.path(".rota"))
     job = system.batch(script.replace("a:7450", cluster.address))
     cluster.until(lambda: shares(cluster), "the worker is there")
     name, share = list(shares(cluster).items())[0]

@@ -130,15 +130,25 @@ static bool refuse_version(struct cluster_peer *peer, uint32_t version)
     return cluster_turn_away(peer, WIRE_REFUSED_VERSION, reason);
 }
 
+static bool refuse_role(struct cluster_peer *peer, uint32_t role)
+{
+    const char *needed = role == WIRE_CLIENT   ? "client"
+                         : role == WIRE_WORKER ? "worker"
+                         : role == WIRE_ADMIN  ? "admin"
+                                               : "worker or admin";
+    char reason[120];
+    snprintf(reason, sizeof reason, "permission denied: this needs the role %s, which the key"
+             " does not allow", needed);
+    return cluster_turn_away(peer, WIRE_REFUSED_ROLE, reason);
+}
+
 static bool greet(struct cluster *cluster, struct cluster_peer *peer,
                   const struct wire_greet *greet)
 {
     if (peer->role)
         return cluster_turn_away(peer, WIRE_REFUSED_STATE, "a peer can introduce itself only once");
     if (greet->version != WIRE_VERSION) return refuse_version(peer, greet->version);
-    if (!may_be(peer, greet->role))
-        return cluster_turn_away(peer, WIRE_REFUSED_ROLE,
-                                 "permission denied: the key does not allow this role");
+    if (!may_be(peer, greet->role)) return refuse_role(peer, greet->role);
     peer->role = (enum wire_role)greet->role;
     if (!cluster_share_of_role(cluster, peer))
         return cluster_turn_away(peer, WIRE_REFUSED_BUSY,

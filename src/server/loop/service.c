@@ -22,11 +22,11 @@ void serve_say_ready(struct serve *serve)
 static void status_say(struct serve *serve)
 {
     char status[sizeof serve->status];
-    uint32_t workers = 0;
+    uint32_t workers = 0, links = serve_connections(serve);
     for (uint32_t i = 0; i < serve->cluster.worker_count; i++)
         workers += serve->cluster.workers[i]->peer != NULL;
-    snprintf(status, sizeof status, "%u workers, %u connections, %u refused", workers,
-             serve_connections(serve), serve->turned_away);
+    snprintf(status, sizeof status, "%u worker%s, %u connection%s, %u refused", workers,
+             workers == 1 ? "" : "s", links, links == 1 ? "" : "s", serve->turned_away);
     if (strcmp(status, serve->status) == 0) return;
     memcpy(serve->status, status, sizeof status);
     os_service_tell(&serve->service, "STATUS=%s", status);

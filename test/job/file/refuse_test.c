@@ -95,7 +95,7 @@ static const struct wrong wrong_tasks[] = {
     {"  a: {run: x, when: su(b)}\n", "2:24: no such task: \"b\"\n"},
     {"  a: {run: x, when: 'su(b'}\n", "2:26: when: expected ) after the name\n"},
     {"  \xc3\xa4: {run: x, when: \"nr(a) & \xc3\xa4u(b)\"}\n",
-     "2:30: when: expected su, fa, nr or done, or an opening parenthesis\n"},
+     "2:30: when: expected success, failed, notrunning or done, or (\n"},
     {"  a:\n    run: x\n    when: >\n      su(b\n", "4:11: when: expected ) after the name\n"},
     {"  a: {run: x, bundle: b}\n  b: x\n", "2:23: \"b\" is not a bundle\n"},
     {"  b: {tasks: }\n", "2:14: tasks is empty\n"},
