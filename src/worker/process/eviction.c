@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-enum { HELD_FOR = 250000, SHELL = 128 };
+enum { HELD_FOR = 1000000, SHELL = 128 };
 
 // Signals for faults of the program itself, such as SIGSEGV, are not among them.
 static bool is_sent_to_end(int number)
