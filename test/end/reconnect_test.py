@@ -176,7 +176,7 @@ def an_answer_that_is_lost():
         runs(cluster, 1)
         gap.lost = gap.came + 1
         cancel = Client(cluster, "cancel", "2.1", server=gap.path).end()
-        say(cancel[0] == 0 and "done" in cancel[1], "so is a change", cancel)
+        say(cancel[0] == 0 and "cancelled" in cancel[1], "so is a change", cancel)
 
 
 def logs_over_a_restart():
