@@ -68,71 +68,31 @@ static void add(struct sentence *sentence, const char *format, ...)
 
 // ---- Placeholders -----------------------------------------------------------
 
-static void task_write(struct sentence *sentence)
-{
-    rota_task_id task = sentence->why->task;
-    add(sentence, "%s", task.task ? sentence->names->task(sentence->names->context, task)
-                                  : "another task");
-}
+enum part {
+    PART_TASK, PART_WORKER, PART_LANE, PART_GROUP, PART_MACHINE, PART_OTHERS, PART_OTHERS_TOO,
+    PART_FAILED, PART_STATUS, PART_OWN_STATUS, PART_ACCESS, PART_INSIDERS, PART_NEEDS,
+    PART_SHORTAGE, PART_UNTIL, PARTS
+};
 
-static void worker_write(struct sentence *sentence)
+static const char *const parts[PARTS] = {
+    [PART_TASK] = "task",         [PART_WORKER] = "worker",     [PART_LANE] = "lane",
+    [PART_GROUP] = "group",       [PART_MACHINE] = "machine",   [PART_OTHERS] = "others",
+    [PART_FAILED] = "failed",     [PART_STATUS] = "status",     [PART_OTHERS_TOO] = "others too",
+    [PART_ACCESS] = "access",     [PART_INSIDERS] = "insiders", [PART_OWN_STATUS] = "own status",
+    [PART_SHORTAGE] = "shortage", [PART_NEEDS] = "needs",       [PART_UNTIL] = "until",
+};
+
+static const char *worker_name(const struct sentence *sentence, rota_worker_id worker)
 {
-    rota_worker_id worker = sentence->why->worker;
     const char *other = sentence->why->hold == ROTA_HOLD_STOPPING ? "its handler" : "a worker";
-    add(sentence, "%s", worker.number ? sentence->names->worker(sentence->names->context, worker)
-                                      : other);
-}
-
-static void lane_write(struct sentence *sentence)
-{
-    add(sentence, "%s", sentence->names->lane(sentence->names->context, sentence->why->lane));
-}
-
-static void group_write(struct sentence *sentence)
-{
-    add(sentence, "%s", sentence->names->group(sentence->names->context, sentence->why->group));
-}
-
-static void machine_write(struct sentence *sentence)
-{
-    add(sentence, "%s", sentence->names->machine(sentence->names->context,
-                                                 sentence->why->machine));
-}
-
-static void others_write(struct sentence *sentence)
-{
-    uint32_t others = sentence->why->count > 1 ? sentence->why->count - 1 : 0;
-    if (others) add(sentence, " and %u other%s", others, others > 1 ? "s" : "");
-}
-
-static void others_too_write(struct sentence *sentence)
-{
-    uint32_t others = sentence->why->count > 1 ? sentence->why->count - 1 : 0;
-    if (others) add(sentence, ", and %u other%s too", others, others > 1 ? "s" : "");
-}
-
-static void failed_write(struct sentence *sentence)
-{
-    bool aborted = strcmp(sentence->subject->other_status, "ABORTED") == 0;
-    add(sentence, aborted ? "was aborted" : "failed");
-}
-
-static void status_write(struct sentence *sentence)
-{
-    add(sentence, "%s", sentence->subject->other_status);
+    return worker.number ? sentence->names->worker(sentence->names->context, worker) : other;
 }
 
 static void own_status_write(struct sentence *sentence)
 {
     const struct why_subject *subject = sentence->subject;
     add(sentence, "%s", *subject->status ? subject->status : "forgotten");
-    if (!subject->worker.number) return;
-    add(sentence, " on %s", sentence->names->worker(sentence->names->context, subject->worker));
-}
-
-static void access_write(struct sentence *sentence)
-{
-    add(sentence, sentence->subject->access == ROTA_ACCESS_WRITE ? "write" : "read");
+    if (subject->worker.number) add(sentence, " on %s", worker_name(sentence, subject->worker));
 }
 
 // The tasks inside have the other access, otherwise this one could join them.
@@ -151,39 +111,42 @@ static void amount_write(struct sentence *sentence, uint32_t cores, uint32_t mem
     if (memory_mib) add(sentence, "%u MiB of memory", memory_mib);
 }
 
-static void needs_write(struct sentence *sentence)
+static void part_write(struct sentence *sentence, enum part part)
 {
-    amount_write(sentence, sentence->subject->cores, sentence->subject->memory_mib);
-}
-
-static void shortage_write(struct sentence *sentence)
-{
-    amount_write(sentence, sentence->why->short_cores, sentence->why->short_mib);
-}
-
-static void until_write(struct sentence *sentence)
-{
-    char text[32];
-    sentence->names->time(sentence->why->until, text, sizeof text);
-    add(sentence, "%s", text);
-}
-
-static const struct { const char *name; void (*write)(struct sentence *sentence); } parts[] = {
-    { "task", task_write },         { "worker", worker_write },     { "lane", lane_write },
-    { "group", group_write },       { "machine", machine_write },   { "others", others_write },
-    { "failed", failed_write },     { "status", status_write },     { "access", access_write },
-    { "insiders", insiders_write }, { "shortage", shortage_write }, { "needs", needs_write },
-    { "until", until_write },       { "others too", others_too_write },
-    { "own status", own_status_write },
-};
-
-static void part_write(struct sentence *sentence, const char *name, size_t length)
-{
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (strlen(parts[i].name) != length || memcmp(parts[i].name, name, length) != 0) continue;
-        parts[i].write(sentence);
+    const struct rota_why *why = sentence->why;
+    const struct why_subject *subject = sentence->subject;
+    const struct why_names *names = sentence->names;
+    const char *text, *plural = why->count > 2 ? "s" : "";
+    bool is_aborted = strcmp(subject->other_status, "ABORTED") == 0;
+    char until[32];
+    switch (part) {
+    case PART_TASK:
+        text = why->task.task ? names->task(names->context, why->task) : "another task";
+        break;
+    case PART_WORKER: text = worker_name(sentence, why->worker); break;
+    case PART_LANE: text = names->lane(names->context, why->lane); break;
+    case PART_GROUP: text = names->group(names->context, why->group); break;
+    case PART_MACHINE: text = names->machine(names->context, why->machine); break;
+    case PART_FAILED: text = is_aborted ? "was aborted" : "failed"; break;
+    case PART_STATUS: text = subject->other_status; break;
+    case PART_ACCESS: text = subject->access == ROTA_ACCESS_WRITE ? "write" : "read"; break;
+    case PART_UNTIL:
+        names->time(why->until, until, sizeof until);
+        text = until;
+        break;
+    case PART_OTHERS:
+        if (why->count > 1) add(sentence, " and %u other%s", why->count - 1, plural);
         return;
+    case PART_OTHERS_TOO:
+        if (why->count > 1) add(sentence, ", and %u other%s too", why->count - 1, plural);
+        return;
+    case PART_OWN_STATUS: own_status_write(sentence); return;
+    case PART_INSIDERS: insiders_write(sentence); return;
+    case PART_NEEDS: amount_write(sentence, subject->cores, subject->memory_mib); return;
+    case PART_SHORTAGE: amount_write(sentence, why->short_cores, why->short_mib); return;
+    default: return;
     }
+    add(sentence, "%s", text);
 }
 
 void why_text(const struct rota_why *why, const struct why_subject *subject,
@@ -198,7 +161,9 @@ void why_text(const struct rota_why *why, const struct why_subject *subject,
         text += plain;
         if (!*text) break;
         size_t length = strcspn(++text, "}");
-        part_write(&sentence, text, length);
+        for (int part = 0; part < PARTS; part++)
+            if (strlen(parts[part]) == length && memcmp(parts[part], text, length) == 0)
+                part_write(&sentence, (enum part)part);
         text += length + 1;
     }
     if (why->planned.number)
