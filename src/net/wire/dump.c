@@ -21,25 +21,16 @@ static void add(struct dump *text, const char *format, ...)
     va_end(arguments);
 }
 
-static void add_u32(struct dump *text, wire_u32 number)
-{
-    add(text, "%" PRIu32, number);
-}
-
-static void add_u64(struct dump *text, wire_u64 number)
-{
-    add(text, "%" PRIu64, number);
-}
-
-static void add_i32(struct dump *text, wire_i32 number)
-{
-    add(text, "%" PRId32, number);
-}
-
-static void add_time(struct dump *text, wire_time time)
-{
-    add(text, "%" PRId64, time);
-}
+#define NUMBER(kind, format)                                                                       \
+    static void add_##kind(struct dump *text, wire_##kind number)                                  \
+    {                                                                                              \
+        add(text, "%" format, number);                                                             \
+    }
+NUMBER(u32, PRIu32)
+NUMBER(u64, PRIu64)
+NUMBER(i32, PRId32)
+NUMBER(time, PRId64)
+#undef NUMBER
 
 static void add_task(struct dump *text, wire_task task)
 {

@@ -42,25 +42,16 @@ static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t c
 // All supported machines are little-endian; others would have to swap bytes here.
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied without swapping");
 
-static void put_u32(struct wire_out *out, wire_u32 number)
-{
-    put_bytes(out, &number, sizeof number);
-}
-
-static void put_u64(struct wire_out *out, wire_u64 number)
-{
-    put_bytes(out, &number, sizeof number);
-}
-
-static void put_i32(struct wire_out *out, wire_i32 number)
-{
-    put_bytes(out, &number, sizeof number);
-}
-
-static void put_time(struct wire_out *out, wire_time time)
-{
-    put_bytes(out, &time, sizeof time);
-}
+#define NUMBER(kind)                                                                               \
+    static void put_##kind(struct wire_out *out, wire_##kind number)                               \
+    {                                                                                              \
+        put_bytes(out, &number, sizeof number);                                                    \
+    }
+NUMBER(u32)
+NUMBER(u64)
+NUMBER(i32)
+NUMBER(time)
+#undef NUMBER
 
 static void put_task(struct wire_out *out, wire_task task)
 {
