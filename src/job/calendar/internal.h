@@ -75,6 +75,10 @@ struct piece {
 bool field_refuse(const struct field *field, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+static inline bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
 // A piece in quotes, shortened if it is long.
 struct quoted {
     char text[48];

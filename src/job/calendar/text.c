@@ -66,11 +66,6 @@ bool piece_number(struct piece piece, int max, int *number)
     return piece.length > 0;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static struct piece piece_trim(struct piece piece)
 {
     while (piece.length && is_blank(piece.text[piece.length - 1])) piece.length--;

@@ -45,28 +45,12 @@ int definition_error_text(const struct definition_error *error, const char *file
 
 // ---- Bytes -----------------------------------------------------------------
 
-// The length of the character, or 0 if it is invalid.
-static size_t character_length(const uint8_t *text, size_t length)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (*text < 0x80) return 1;
-    size_t size = *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : 2;
-    if (*text < 0xc2 || *text > 0xf4 || size > length) return 0;
-    uint32_t code = *text & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (text[i] & 0x3fu);
-    }
-    bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code < smallest[size] || code > 0x10ffff || surrogate ? 0 : size;
-}
-
 const char *text_fault(const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        uint8_t byte = (uint8_t)text[i];
-        size_t size = character_length((const uint8_t *)text + i, length - i);
-        bool control = (byte < ' ' && byte != '\t') || byte == 0x7f;
+        uint32_t code;
+        size_t size = character_read(text + i, length - i, &code);
+        bool control = size && ((code < ' ' && code != '\t') || code == 0x7f);
         if (!size || control) return text + i;
         i += size;
     }
@@ -74,11 +58,6 @@ const char *text_fault(const char *text, size_t length)
 }
 
 // ---- Lines -----------------------------------------------------------------
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
 
 static void trim_end(char *start, char *end)
 {

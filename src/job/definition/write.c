@@ -17,11 +17,6 @@ static void sink_add(struct sink *sink, const char *text)
     sink->length += length;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static bool has_comment(const char *text)
 {
     for (size_t i = 0; text[i]; i++)

@@ -6,12 +6,6 @@
 
 // ---- Parts -----------------------------------------------------------------
 
-static void version_read(struct reader *reader, uint32_t node)
-{
-    int64_t version;
-    node_number(reader, node, "rota", 1, 1, &version);
-}
-
 static void schedule_read(struct reader *reader, uint32_t node)
 {
     enum { COUNT = JOBFILE_SCHEDULE, OVERLAP = COUNT - 1 };
@@ -66,24 +60,6 @@ static void lanes_read(struct reader *reader, uint32_t node)
         lane_read(reader, key, nodes[key].next);
 }
 
-static void on_failure_read(struct reader *reader, uint32_t node)
-{
-    static const char *const words[] = {"block", "fail_job"};
-    uint32_t choice;
-    if (!node_choice(reader, node, "on_failure", words, 2, &choice)) return;
-    reader->file->on_failure = choice ? ROTA_FAILURE_FAIL_JOB : ROTA_FAILURE_BLOCK;
-}
-
-static void policy_read(struct reader *reader, uint32_t node)
-{
-    static const char *const words[] = {"plan", "pull", "claim"};
-    static const enum rota_policy policies[]
-        = {ROTA_POLICY_PLAN, ROTA_POLICY_PULL, ROTA_POLICY_CLAIM};
-    uint32_t choice;
-    if (node_choice(reader, node, "policy", words, 3, &choice))
-        reader->file->policy = policies[choice];
-}
-
 static void job_name_read(struct reader *reader, uint32_t node)
 {
     const char *name = node_filled(reader, node, "name");
@@ -119,16 +95,37 @@ void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
 
 // ---- The file ---------------------------------------------------------------
 
+static void field_take(struct reader *reader, enum top_key key, uint32_t node)
+{
+    static const char *const failures[] = {"block", "fail_job"};
+    static const char *const policies[] = {"plan", "pull", "claim"};
+    static const enum rota_policy policy_of[]
+        = {ROTA_POLICY_PLAN, ROTA_POLICY_PULL, ROTA_POLICY_CLAIM};
+    struct jobfile *file = reader->file;
+    const char *word = top_words[key];
+    int64_t version;
+    uint32_t choice;
+    switch (key) {
+    case TOP_ROTA: node_number(reader, node, word, 1, 1, &version); break;
+    case TOP_NAME: job_name_read(reader, node); break;
+    case TOP_SCHEDULE: schedule_read(reader, node); break;
+    case TOP_LANES: lanes_read(reader, node); break;
+    case TOP_DEFAULTS: defaults_read(reader, node); break;
+    case TOP_ON_FAILURE:
+        if (node_choice(reader, node, word, failures, 2, &choice))
+            file->on_failure = choice ? ROTA_FAILURE_FAIL_JOB : ROTA_FAILURE_BLOCK;
+        break;
+    case TOP_POLICY:
+        if (node_choice(reader, node, word, policies, 3, &choice)) file->policy = policy_of[choice];
+        break;
+    default: break;  // the tasks come last
+    }
+}
+
 static void fields_take(struct reader *reader, const uint32_t *fields)
 {
-    static void (*const readers[TOP_KEYS])(struct reader *, uint32_t) = {
-        [TOP_ROTA] = version_read,          [TOP_NAME] = job_name_read,
-        [TOP_SCHEDULE] = schedule_read,     [TOP_LANES] = lanes_read,
-        [TOP_ON_FAILURE] = on_failure_read, [TOP_POLICY] = policy_read,
-        [TOP_DEFAULTS] = defaults_read,
-    };
     for (int key = 0; key < TOP_KEYS; key++)
-        if (fields[key] && readers[key]) readers[key](reader, fields[key]);
+        if (fields[key]) field_take(reader, (enum top_key)key, fields[key]);
 }
 
 static void map_read(struct reader *reader, uint32_t root)

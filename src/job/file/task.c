@@ -91,11 +91,6 @@ static void lane_read(struct reader *reader, struct jobfile_task *task, uint32_t
            QUOTED(name));
 }
 
-static void group_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    task->group = node_filled(reader, node, "group");
-}
-
 static void access_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
     static const char *const words[] = {"read", "write"};
@@ -104,49 +99,32 @@ static void access_read(struct reader *reader, struct jobfile_task *task, uint32
         task->access = choice ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ;
 }
 
-// ---- Resources and limits ----------------------------------------------------
+// ---- Values that go into one field ---------------------------------------------
 
-static void cpus_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
+static void value_read(struct reader *reader, struct jobfile_task *task, enum task_key key,
+                       uint32_t node)
 {
+    const char *word = task_words[key];
     int64_t number;
-    if (node_number(reader, node, "cpus", 0, CPUS_MAX, &number)) task->cores = (uint32_t)number;
-}
-
-static void mem_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    node_size(reader, node, "mem", &task->memory_mib);
-}
-
-static void machine_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    task->machine = node_filled(reader, node, "machine");
-}
-
-static void cwd_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    task->cwd = node_filled(reader, node, "cwd");
-}
-
-static void timeout_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    if (node_duration(reader, node, "timeout", &task->timeout) && !task->timeout)
-        reject(reader, node, "timeout is 0; omit the key for no timeout");
-}
-
-static void grace_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    node_duration(reader, node, "grace", &task->grace);
-}
-
-static void priority_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    int64_t number;
-    if (node_number(reader, node, "priority", -128, 127, &number)) task->priority = (int16_t)number;
-}
-
-static void cache_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
-{
-    node_flag(reader, node, "cache", &task->cache);
+    switch (key) {
+    case KEY_GROUP: task->group = node_filled(reader, node, word); break;
+    case KEY_MACHINE: task->machine = node_filled(reader, node, word); break;
+    case KEY_CWD: task->cwd = node_filled(reader, node, word); break;
+    case KEY_CPUS:
+        if (node_number(reader, node, word, 0, CPUS_MAX, &number)) task->cores = (uint32_t)number;
+        break;
+    case KEY_PRIORITY:
+        if (node_number(reader, node, word, -128, 127, &number)) task->priority = (int16_t)number;
+        break;
+    case KEY_MEM: node_size(reader, node, word, &task->memory_mib); break;
+    case KEY_GRACE: node_duration(reader, node, word, &task->grace); break;
+    case KEY_CACHE: node_flag(reader, node, word, &task->cache); break;
+    case KEY_TIMEOUT:
+        if (node_duration(reader, node, word, &task->timeout) && !task->timeout)
+            reject(reader, node, "timeout is 0; omit the key for no timeout");
+        break;
+    default: break;  // it is no key of a command
+    }
 }
 
 // ---- Retries ---------------------------------------------------------------
@@ -197,14 +175,12 @@ static void retries_read(struct reader *reader, struct jobfile_task *task, uint3
 
 // ---- Creating a task --------------------------------------------------------
 
+// The others are read by value_read().
 static key_fn *const readers[TASK_KEYS] = {
-    [KEY_RUN] = run_read,           [KEY_NEEDS] = needs_read,    [KEY_WHEN] = when_read,
-    [KEY_BUNDLE] = bundle_read,     [KEY_LANE] = lane_read,      [KEY_GROUP] = group_read,
-    [KEY_ACCESS] = access_read,     [KEY_IN] = task_inputs_read, [KEY_OUT] = task_outputs_read,
-    [KEY_KEEP] = task_keep_read,    [KEY_CPUS] = cpus_read,      [KEY_MEM] = mem_read,
-    [KEY_MACHINE] = machine_read,   [KEY_CWD] = cwd_read,        [KEY_STDIN] = task_stdin_read,
-    [KEY_TIMEOUT] = timeout_read,   [KEY_GRACE] = grace_read,    [KEY_RETRIES] = retries_read,
-    [KEY_PRIORITY] = priority_read, [KEY_CACHE] = cache_read,
+    [KEY_RUN] = run_read,         [KEY_NEEDS] = needs_read,       [KEY_WHEN] = when_read,
+    [KEY_BUNDLE] = bundle_read,   [KEY_LANE] = lane_read,         [KEY_ACCESS] = access_read,
+    [KEY_IN] = task_inputs_read,  [KEY_OUT] = task_outputs_read,  [KEY_KEEP] = task_keep_read,
+    [KEY_STDIN] = task_stdin_read, [KEY_RETRIES] = retries_read,
 };
 
 static size_t words_size(char *const *words, uint32_t count)
@@ -261,8 +237,13 @@ uint32_t task_make(struct reader *reader, const struct draft *draft, const char 
     if (!number) return 0;
     struct jobfile_task *task = &reader->file->tasks[number - 1];
     task->bundle = draft->bundle;
-    for (int key = 0; key < TASK_KEYS; key++)
-        if (draft->fields[key] && readers[key]) readers[key](reader, task, draft->fields[key]);
+    for (int key = 0; key < TASK_KEYS; key++) {
+        uint32_t node = draft->fields[key];
+        if (node && readers[key])
+            readers[key](reader, task, node);
+        else if (node)
+            value_read(reader, task, (enum task_key)key, node);
+    }
     task_environment_read(reader, task, draft);
     task_check(reader, task, draft);
     return number;
