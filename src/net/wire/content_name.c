@@ -14,7 +14,7 @@ void wire_hex(const uint8_t hash[WIRE_HASH], char text[WIRE_HEX + 1])
     text[WIRE_HEX] = '\0';
 }
 
-static int digit_read(char digit)
+int wire_hex_digit(char digit)
 {
     if (digit >= '0' && digit <= '9') return digit - '0';
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
@@ -23,8 +23,8 @@ static int digit_read(char digit)
 bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH])
 {
     for (int i = 0; i < WIRE_HASH; i++) {
-        int high = digit_read(text[2 * i]);
-        int low = high < 0 ? -1 : digit_read(text[2 * i + 1]);
+        int high = wire_hex_digit(text[2 * i]);
+        int low = high < 0 ? -1 : wire_hex_digit(text[2 * i + 1]);
         if (low < 0) return false;
         hash[i] = (uint8_t)(high * 16 + low);
     }

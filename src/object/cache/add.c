@@ -116,7 +116,7 @@ static bool file_copy(struct cache *cache, int fd, const char *name, const struc
                 || cache_fail_system(error, "copy into the cache", name);
     fine = fine && cache_hash_file(cache, copy, at->st_size, out->hash, name, error);
     fine = fine && (is_unchanged(fd, at) || refuse_change(name, error));
-    if (fine) return cache_content_install(cache, out, temporary, copy, error);
+    if (fine) return cache_content_install(cache, out, temporary, copy, CACHE_UNSYNCED, error);
     close(copy);
     os_tree_remove_at(cache->own, temporary);
     return false;
@@ -135,7 +135,7 @@ static bool file_move(struct cache *cache, int directory_fd, const char *name, i
     if (!file_is_moved(cache, directory_fd, name, at, temporary))
         return file_copy(cache, fd, name, at, out, error);
     int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (kept >= 0) return cache_content_install(cache, out, temporary, kept, error);
+    if (kept >= 0) return cache_content_install(cache, out, temporary, kept, CACHE_UNSYNCED, error);
     os_tree_remove_at(cache->own, temporary);
     return cache_fail_system(error, "keep open", name);
 }

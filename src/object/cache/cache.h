@@ -238,13 +238,13 @@ struct cache_arrival {
 };
 bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
                         struct cache_error *error);
-// The caller has hashed the file, and makes sure that it is on the disk before it is bound. The
-// arrival ends in any case.
-bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
-                        const struct cache_entry *entry, struct cache_error *error);
-// The same for a file that is on the disk only with the next cache_sync or cache_bind.
+// SYNCED: the caller makes sure that the file is on the disk before it is bound. UNSYNCED: it is
+// there with the next cache_sync or cache_bind.
+enum cache_synced { CACHE_UNSYNCED, CACHE_SYNCED };
+// The caller has hashed the file. The arrival ends in any case.
 bool cache_arrival_add(struct cache *cache, struct cache_arrival *arrival,
-                       const struct cache_entry *entry, struct cache_error *error);
+                       const struct cache_entry *entry, enum cache_synced synced,
+                       struct cache_error *error);
 void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival);  // allowed without one
 // The content exists, all its bytes are correct, and it is not evicted until it is bound or
 // CACHE_FRESH_MAX others were added. Of a tree: its list.

@@ -183,9 +183,9 @@ static bool make_read_only(struct cache *cache, const struct cache_entry *entry,
     return true;
 }
 
-static bool content_install(struct cache *cache, const struct cache_entry *entry,
-                            const char *temporary, int fd, bool unsynced,
-                            struct cache_error *error)
+bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
+                           const char *temporary, int fd, enum cache_synced synced,
+                           struct cache_error *error)
 {
     char name[CACHE_NAME];
     struct stat at;
@@ -208,20 +208,8 @@ static bool content_install(struct cache *cache, const struct cache_entry *entry
     seen_put(cache, entry, &at, SEEN_RIGHT);
     total_add(cache, at.st_size);
     cache_content_used(cache, entry);
-    cache_fresh_add(cache, entry, fd, unsynced);
+    cache_fresh_add(cache, entry, fd, synced == CACHE_UNSYNCED);
     return true;
-}
-
-bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
-                           const char *temporary, int fd, struct cache_error *error)
-{
-    return content_install(cache, entry, temporary, fd, true, error);
-}
-
-bool cache_content_install_synced(struct cache *cache, const struct cache_entry *entry,
-                                  const char *temporary, int fd, struct cache_error *error)
-{
-    return content_install(cache, entry, temporary, fd, false, error);
 }
 
 bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)

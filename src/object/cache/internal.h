@@ -51,10 +51,8 @@ bool cache_content_check(struct cache *cache, const struct cache_entry *entry, s
 // Gives the temporary file its name, unless the content exists already. The file is open; the cache
 // may keep it open or close it, on failure too.
 bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
-                           const char *temporary, int fd, struct cache_error *error);
-// The same for a file that the caller syncs before it is bound.
-bool cache_content_install_synced(struct cache *cache, const struct cache_entry *entry,
-                                  const char *temporary, int fd, struct cache_error *error);
+                           const char *temporary, int fd, enum cache_synced synced,
+                           struct cache_error *error);
 // Differs for another file, or if the file has been written to.
 uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat *at);
 // The content exists and is correct: it need not be written. It is not evicted from now on.
@@ -103,6 +101,7 @@ struct cache_manifest {
 
 // Takes the path and the target, which are freed in any case. False: out of memory, or too many.
 bool cache_manifest_add(struct cache_manifest *manifest, struct cache_item item);
+uint32_t cache_path_depth(const char *path);  // 0: at the top of the tree
 void cache_manifest_sort(struct cache_manifest *manifest);
 // Null, or why it is invalid; adds up the bytes.
 const char *cache_manifest_fault(struct cache_manifest *manifest);

@@ -57,7 +57,7 @@ void cache_manifest_sort(struct cache_manifest *manifest)
         qsort(manifest->items, manifest->count, sizeof *manifest->items, item_compare);
 }
 
-static uint32_t depth_of(const char *path)
+uint32_t cache_path_depth(const char *path)
 {
     uint32_t depth = 0;
     for (; *path; path++) depth += *path == '/';
@@ -98,10 +98,10 @@ static const char *item_fault(const struct cache_manifest *manifest, uint32_t at
     const struct cache_item *item = &manifest->items[at];
     if (tree_name_fault(item->path)) return "has a path that is absolute or contains '..'";
     if (strlen(item->path) > PATH_BYTES_MAX) return "has a path of more than 4095 bytes";
-    if (depth_of(item->path) >= CACHE_TREE_DEPTH_MAX) return "is more than 64 deep";
+    if (cache_path_depth(item->path) >= CACHE_TREE_DEPTH_MAX) return "is more than 64 deep";
     if (at && item_compare(item - 1, item) >= 0) return "has duplicate or unsorted paths";
     if (!parent_is_folder(manifest, item->path)) return "has a path outside of its folders";
-    if (item->kind == CACHE_ITEM_LINK && target_fault(item->target, depth_of(item->path)))
+    if (item->kind == CACHE_ITEM_LINK && target_fault(item->target, cache_path_depth(item->path)))
         return "has a link that is absolute or leaves the tree";
     return NULL;
 }
@@ -157,12 +157,6 @@ bool cache_manifest_write(const struct cache_manifest *manifest, int fd)
     return fine;
 }
 
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 // In place. False: an invalid escape.
 static bool unescape(char *text)
 {
@@ -172,8 +166,8 @@ static bool unescape(char *text)
             *to++ = *text;
             continue;
         }
-        int high = text[1] == 'x' ? hex_digit(text[2]) : -1;
-        int low = high < 0 ? -1 : hex_digit(text[3]);
+        int high = text[1] == 'x' ? wire_hex_digit(text[2]) : -1;
+        int low = high < 0 ? -1 : wire_hex_digit(text[3]);
         if (low < 0 || high * 16 + low == 0) return false;
         *to++ = (char)(high * 16 + low);
         text += 3;

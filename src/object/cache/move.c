@@ -106,31 +106,16 @@ bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
     return arrival->fd >= 0;
 }
 
-typedef bool install_fn(struct cache *cache, const struct cache_entry *entry,
-                        const char *temporary, int fd, struct cache_error *error);
-
-static bool arrival_install(struct cache *cache, struct cache_arrival *arrival,
-                            const struct cache_entry *entry, install_fn *install,
-                            struct cache_error *error)
+bool cache_arrival_add(struct cache *cache, struct cache_arrival *arrival,
+                       const struct cache_entry *entry, enum cache_synced synced,
+                       struct cache_error *error)
 {
     cache_enter(cache);
-    bool fine = install(cache, entry, arrival->name, arrival->fd, error);
+    bool fine = cache_content_install(cache, entry, arrival->name, arrival->fd, synced, error);
     cache_leave(cache);
     arrival->fd = -1;
     if (cache_bytes(cache) > cache->evict_above) cache_evict(cache);
     return fine;
-}
-
-bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
-                        const struct cache_entry *entry, struct cache_error *error)
-{
-    return arrival_install(cache, arrival, entry, cache_content_install_synced, error);
-}
-
-bool cache_arrival_add(struct cache *cache, struct cache_arrival *arrival,
-                       const struct cache_entry *entry, struct cache_error *error)
-{
-    return arrival_install(cache, arrival, entry, cache_content_install, error);
 }
 
 void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival)

@@ -68,20 +68,13 @@ static bool folder_read(struct collection *collection, const char *folder)
     return read && collection->fine;
 }
 
-static uint32_t depth_of(const char *path)
-{
-    uint32_t depth = 1;
-    for (; *path; path++) depth += *path == '/';
-    return depth;
-}
-
 // The list grows while it is read: folders that are found are read in their turn.
 static bool folders_read(struct collection *collection)
 {
     if (!folder_read(collection, "")) return false;
     for (uint32_t i = 0; i < collection->manifest.count; i++) {
         const struct cache_item item = collection->manifest.items[i];
-        if (depth_of(item.path) > CACHE_TREE_DEPTH_MAX)
+        if (cache_path_depth(item.path) >= CACHE_TREE_DEPTH_MAX)
             return cache_fail(collection->error, CACHE_REFUSED, "%s is nested more than %d deep",
                               item.path, CACHE_TREE_DEPTH_MAX);
         if (item.kind == CACHE_ITEM_FOLDER && !folder_read(collection, item.path)) return false;
@@ -112,7 +105,7 @@ static bool manifest_add(struct collection *collection, struct cache_entry *out)
                 || cache_fail_system(collection->error, "write to", cache->path);
     fine
         = fine && cache_hash_file(cache, fd, at.st_size, out->hash, cache->path, collection->error);
-    if (fine) return cache_content_install(cache, out, temporary, fd, collection->error);
+    if (fine) return cache_content_install(cache, out, temporary, fd, CACHE_UNSYNCED, collection->error);
     close(fd);
     os_tree_remove_at(cache->own, temporary);
     return false;

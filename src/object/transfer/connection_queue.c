@@ -8,40 +8,11 @@
 
 #include <stdio.h>
 
-static bool owner_is(struct data_owner one, struct data_owner other)
-{
-    return one.number == other.number && one.is_client == other.is_client;
-}
-
 static uint32_t served_of(const struct data_server *server, struct data_owner owner)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < server->peer_count; i++)
-        count += owner_is(server->peers[i]->owner, owner);
-    return count;
-}
-
-static uint32_t waiting_of(const struct data_server *server, struct data_owner owner)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < server->queue_count; i++)
-        count += owner_is(server->queue[i].owner, owner);
-    return count;
-}
-
-static uint32_t served_of_kind(const struct data_server *server, bool is_client)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < server->peer_count; i++)
-        count += server->peers[i]->owner.is_client == is_client;
-    return count;
-}
-
-static uint32_t waiting_of_kind(const struct data_server *server, bool is_client)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < server->queue_count; i++)
-        count += server->queue[i].owner.is_client == is_client;
+        count += data_owner_is(server->peers[i]->owner, owner);
     return count;
 }
 
@@ -79,10 +50,11 @@ static bool goes_before(const struct peer *one, uint32_t has, const struct place
 
 static struct places places_of(const struct data_server *server, bool is_client, int64_t now)
 {
-    struct places places = {
-        .are_free = server->peer_count < DATA_PEERS_MAX
-                    && served_of_kind(server, is_client) < DATA_PEERS_KIND,
-    };
+    uint32_t of_kind = 0;
+    for (uint32_t i = 0; i < server->peer_count; i++)
+        of_kind += server->peers[i]->owner.is_client == is_client;
+    struct places places
+        = {.are_free = server->peer_count < DATA_PEERS_MAX && of_kind < DATA_PEERS_KIND};
     for (uint32_t i = 0; i < server->peer_count && !places.are_free; i++) {
         struct peer *peer = server->peers[i];
         if (peer->owner.is_client != is_client || now - peer->since < DATA_GRACE_TICKS) continue;
@@ -148,7 +120,7 @@ static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
     for (;; at++) {
         struct tally *tally = &tallies[at % TALLIES];
         if (!tally->count) tally->owner = owner;
-        if (owner_is(tally->owner, owner)) return tally;
+        if (data_owner_is(tally->owner, owner)) return tally;
     }
 }
 
@@ -173,9 +145,13 @@ static bool connection_queue_make_room(struct data_server *server, struct data_o
 
 static bool connection_queue_fits(struct data_server *server, struct data_owner owner)
 {
-    if (owner.is_client && waiting_of(server, owner) >= DATA_QUEUE_CLIENT) return false;
-    bool is_free = server->queue_count < DATA_QUEUE_MAX
-                   && waiting_of_kind(server, owner.is_client) < DATA_QUEUE_KIND;
+    uint32_t of_owner = 0, of_kind = 0;
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        of_owner += data_owner_is(server->queue[i].owner, owner);
+        of_kind += server->queue[i].owner.is_client == owner.is_client;
+    }
+    if (owner.is_client && of_owner >= DATA_QUEUE_CLIENT) return false;
+    bool is_free = server->queue_count < DATA_QUEUE_MAX && of_kind < DATA_QUEUE_KIND;
     return is_free || connection_queue_make_room(server, owner);
 }
 

@@ -67,10 +67,9 @@ static bool hasher_reserve(struct data_fetcher *fetcher)
 
 static bool transfers_reserve(struct data_fetcher *fetcher)
 {
-    bool there = fetcher->transfer_count < DATA_FETCHES_MAX
-                 && ARRAY_MORE(&fetcher->memory, fetcher->transfers, fetcher->transfer_count,
-                               fetcher->transfer_capacity);
-    return there;
+    return fetcher->transfer_count < DATA_FETCHES_MAX
+           && ARRAY_MORE(&fetcher->memory, fetcher->transfers, fetcher->transfer_count,
+                         fetcher->transfer_capacity);
 }
 
 static struct transfer *transfer_find(const struct data_fetcher *fetcher, rota_object_id object)
@@ -100,12 +99,6 @@ static void over_collect(struct data_fetcher *fetcher)
     fetcher->transfer_count = kept;
 }
 
-// The object was made again with another content: data of the older one is useless.
-static bool is_outdated(const struct transfer *transfer, const struct wire_fetch *fetch)
-{
-    return !wire_content_is(&transfer->content, &fetch->content);
-}
-
 static bool is_there(const struct data_fetcher *fetcher, const struct wire_fetch *fetch,
                      struct cache_entry *entry)
 {
@@ -118,7 +111,8 @@ static bool is_there(const struct data_fetcher *fetcher, const struct wire_fetch
 bool data_fetcher_fetch(struct data_fetcher *fetcher, const struct wire_fetch *fetch, int64_t now)
 {
     struct transfer *transfer = transfer_find(fetcher, fetch->object);
-    if (transfer && is_outdated(transfer, fetch)) {
+    // The object was made again with another content: data of the older one is useless.
+    if (transfer && !wire_content_is(&transfer->content, &fetch->content)) {
         data_fetcher_forget(fetcher, fetch->object);
         transfer = NULL;
     }

@@ -353,7 +353,7 @@ static void file_name(struct transfer *transfer, int64_t now)
     hasher_drop(hasher_of(transfer), transfer->job);  // its descriptor can write, see cache_content
     transfer->job = NULL;
     errno = 0;
-    if (!cache_arrival_name(cache, &transfer->arrival, &entry, &error)) {
+    if (!cache_arrival_add(cache, &transfer->arrival, &entry, CACHE_SYNCED, &error)) {
         end_cache(transfer, &error, errno);
         return;
     }

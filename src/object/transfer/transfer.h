@@ -79,6 +79,10 @@ struct data_owner {
     uint64_t number;  // of a key, or of a user of this machine
     bool is_client;   // otherwise a worker or an admin
 };
+static inline bool data_owner_is(struct data_owner one, struct data_owner other)
+{
+    return one.number == other.number && one.is_client == other.is_client;
+}
 struct data_adoption {
     struct link *link;
     enum data_rights rights;

@@ -9,16 +9,11 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-static bool owner_is(struct data_owner one, struct data_owner other)
-{
-    return one.number == other.number && one.is_client == other.is_client;
-}
-
 struct put *part_find(struct parts *parts, struct data_owner owner,
                       const struct cache_entry *entry)
 {
     for (uint32_t i = 0; i < parts->count; i++)
-        if (owner_is(parts->items[i].owner, owner)
+        if (data_owner_is(parts->items[i].owner, owner)
             && cache_entry_is(&parts->items[i].entry, entry))
             return &parts->items[i];
     return NULL;
@@ -57,7 +52,7 @@ static struct amount parts_of(const struct parts *parts, const struct data_owner
 {
     struct amount amount = {0};
     for (uint32_t i = 0; i < parts->count; i++) {
-        if (owner && !owner_is(parts->items[i].owner, *owner)) continue;
+        if (owner && !data_owner_is(parts->items[i].owner, *owner)) continue;
         amount.bytes += parts->items[i].written;
         amount.count++;
     }
@@ -132,7 +127,7 @@ static uint64_t unfinished_of(const struct data_server *server, struct data_owne
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < server->peer_count; i++)
-        if (owner_is(server->peers[i]->owner, owner)) bytes += server->peers[i]->put.written;
+        if (data_owner_is(server->peers[i]->owner, owner)) bytes += server->peers[i]->put.written;
     return bytes;
 }
 
@@ -147,7 +142,7 @@ static struct peer *largest_other(const struct peer *peer)
         uint64_t has = unfinished_of(server, other->owner);
         bool is_larger = has > most
                          || (largest && has == most && other->put.written > largest->put.written);
-        if (!other->put.written || owner_is(other->owner, peer->owner) || !is_larger) continue;
+        if (!other->put.written || data_owner_is(other->owner, peer->owner) || !is_larger) continue;
         largest = other;
         most = has;
     }

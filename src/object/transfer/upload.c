@@ -94,7 +94,7 @@ static void put_whole(struct peer *peer)
         return;
     }
     errno = 0;
-    if (!cache_arrival_add(cache, &put->arrival, &entry, &error)) {
+    if (!cache_arrival_add(cache, &put->arrival, &entry, CACHE_UNSYNCED, &error)) {
         deny_cache(peer, &error, errno);
         return;
     }
