@@ -51,7 +51,7 @@ bool os_file_write(const char *path, const char *bytes, size_t size);
 // All bytes, or false with errno.
 bool os_write_at(int file, const void *bytes, size_t size, uint64_t at);
 
-// ---- directory.c, directory_remove.c: directory trees ----------------------------------------
+// ---- directory.c: directory trees --------------------------------------------------------------
 
 bool os_directory_make(const char *path);  // with its parents; false: see errno
 // Creates the parents of a path. False: see errno.

@@ -176,6 +176,48 @@ static void needs_clean(struct needs *needs)
     needs->count = kept;
 }
 
+// ---- Conditions, with the names of the job file ----------------------------------------------------
+
+// Adds the name of the task "3" (of this job) or "7.3".
+static void name_add(struct line *line, const struct query *query, const char **text)
+{
+    const char *begin = *text;
+    uint64_t job = query->job.number, task = 0;
+    text_read_number(text, &task);
+    if (text_read_char(text, '.')) {
+        job = task;
+        text_read_number(text, &task);
+    }
+    if (job == query->job.number && task && task <= query->task_count)
+        line_add_word(line, query->tasks[task - 1].name);
+    else
+        line_add(line, begin, (size_t)(*text - begin));
+}
+
+// "su(3)" as "su(build)".
+static const char *condition_named(struct query *query, const char *text)
+{
+    struct line line = {0};
+    if (!*text) return text;
+    while (*text) {
+        char c = *text;
+        if (c >= '0' && c <= '9') {
+            name_add(&line, query, &text);
+            continue;
+        }
+        bool joins = c == '&' || c == '|';
+        if (joins) line_add_char(&line, ' ');
+        line_add_char(&line, c);
+        if (joins) line_add_char(&line, ' ');
+        text++;
+    }
+    if (line.failed) query_no_memory();
+    char *kept = query_allocate(query, line.length + 1);
+    memcpy(kept, line.data, line.length);
+    line_release(&line);
+    return kept;
+}
+
 static void needs_make(struct query *query)
 {
     struct needs needs = {0};
@@ -184,7 +226,7 @@ static void needs_make(struct query *query)
         needs.count = 0;
         edges_add(query, &needs, task->edges);
         condition_add(query, &needs, task->condition);
-        task->when = query_condition(query, task->condition);
+        task->when = condition_named(query, task->condition);
         inputs_add(query, &needs, task->inputs);
         needs_clean(&needs);
         uint32_t *kept = query_allocate(query, needs.count * sizeof *kept);

@@ -81,11 +81,6 @@ void *query_allocate(struct query *query, size_t size);  // zeroed; freed with t
 // if it has none, see `reason`.
 struct rota *query_core(struct query *query, const char **reason);
 
-// ---- condition.c: conditions with names -------------------------------------------------------
-
-// "su(3)" as "su(build)"; freed with the ask.
-const char *query_condition(struct query *query, const char *text);
-
 // ---- find.c: names --------------------------------------------------------------------------
 
 // By name or "7.3"; or QUERY_NOT_FOUND.

@@ -118,7 +118,7 @@ int definition_error_text(const struct definition_error *error, const char *file
 // length like snprintf; -1: a value does not fit on one line, such as a command of two lines.
 int definition_write(const struct definition *definition, char *out, size_t size);
 
-// ---- merge.c: applying updates ----------------------------------------------
+// ---- keys.c: applying updates -----------------------------------------------
 
 // Sets the fields that the update gives, and removes those it gives as empty. The texts are not
 // copied. The result may be invalid: write it and parse it.

@@ -1,4 +1,4 @@
-// keys.c - the keys and actions of a definition file, and suggestions for misspelt ones.
+// keys.c - the keys and actions of a definition file, suggestions for misspelt ones, and updates.
 #include "base/base.h"
 #include "job/definition/internal.h"
 
@@ -112,4 +112,29 @@ struct definition definition_begin(enum definition_action action, const char *na
 {
     return (struct definition){
         .action = action, .name = name, .priority = DEFINITION_NORMAL, .cores = 1};
+}
+
+// ---- Updates ---------------------------------------------------------------------------------------
+
+void definition_merge(struct definition *into, const struct definition *update)
+{
+    struct definition from = *update;
+    for (int at = 0; at < DEFINITION_KEYS; at++) {
+        enum definition_key key = (enum definition_key)at;
+        bool text = definition_keys[key].kind <= KEY_NAME;
+        if (!definition_has(update, key)) continue;
+        into->given |= 1u << key;
+        if (!text && definition_keys[key].kind == KEY_TIME)
+            into->timeout = from.timeout;
+        else if (!text)
+            *key_number(into, key) = *key_number(&from, key);
+        else if (**key_text(&from, key))
+            *key_text(into, key) = *key_text(&from, key);
+        else {
+            *key_text(into, key) = NULL;
+            into->given &= ~(1u << key);
+        }
+    }
+    // Access has no default: giving it as empty removes it.
+    if (!into->access) into->given &= ~(1u << DEFINITION_ACCESS);
 }

@@ -1,4 +1,4 @@
-// disk.c - reads job files from disk and expands globs.
+// disk.c - reads job files from disk, expands globs, and prints errors.
 #define _GNU_SOURCE
 #include "job/disk/disk.h"
 #include "job/file/internal.h"
@@ -151,4 +151,19 @@ bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes)
     read.items[read.count] = 0;
     if (!file_tree_read(reader, JOBFILE_JSON, read.items, read.count)) return false;
     return reader->tree.count > 1 || fail(reader->file, "the file is empty");
+}
+
+// ---- Errors ----------------------------------------------------------------------------------------
+
+void jobfile_errors_write(const struct jobfile *file, FILE *out)
+{
+    for (uint32_t i = 0; i < file->error_count; i++) {
+        const struct jobfile_error *error = &file->errors[i];
+        fputs(file->path, out);
+        if (error->place.line) fprintf(out, ":%u:%u", error->place.line, error->place.column);
+        fprintf(out, ": %s\n", error->reason);
+    }
+    if (file->error_count == JOBFILE_ERRORS_MAX)
+        fprintf(out, "%s: too many errors; only the first %d are listed\n", file->path,
+                JOBFILE_ERRORS_MAX);
 }

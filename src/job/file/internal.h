@@ -173,10 +173,8 @@ bool file_begin(struct jobfile *file, const char *path);  // false: out of memor
 bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 
-// ---- utf8_check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
+// ---- yaml.c, json.c: from bytes to a tree -----------------------------------------------
 
-// Accepts UTF-8 without control characters. False: the error is reported.
-bool bytes_check(struct jobfile *file, const char *bytes, size_t size);
 bool yaml_read(struct reader *reader, const char *bytes, size_t size);
 // The tree refers to the bytes, which are modified in place.
 bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_format format);

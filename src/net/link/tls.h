@@ -81,14 +81,7 @@ struct tls_context *tls_context_open(enum tls_side side, const struct link_key *
                                      struct link_error *error);
 void tls_context_close(struct tls_context *context);  // drops a reference
 
-// ---- tls_key.c: called by the library ---------------------------------------------------------
-
-int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session);
-int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, size_t *length,
-                SSL_SESSION **session);
-
 // ---- tls.c ----------------------------------------------------------------------------------
-
 
 // Read or write at most one piece. The result is that of recv(), or one of these.
 enum { PIECE = 64 << 10, PIPE_AGAIN = -1, PIPE_OVER = -2 };

@@ -170,8 +170,6 @@ bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32
 bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t *status,
                         struct cache_entry *log);
 
-// ---- known.c: content keys of a server ---------------------------------------------
-
 // There is a result for this key, with these contents. A hint, which may be lost: the result itself
 // is found by its command.
 bool cache_known_put(struct cache *cache, rota_object_id key, const struct cache_entry *entries,

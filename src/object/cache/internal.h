@@ -143,17 +143,13 @@ bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int pa
 // ---- result.c -------------------------------------------------------------------------
 
 void cache_result_prune(struct cache *cache);  // removes incomplete results
-// A small file as a text, to be freed; null: it does not exist, or is too large.
-char *cache_text_read(int folder_fd, const char *name, size_t *size);
-// Whether all contents named at the beginnings of lines exist. The text is modified.
-bool cache_lines_are_there(struct cache *cache, char *text);
 
 // ---- object.c: names of objects and keys ----------------------------------------------
 
 void cache_object_name(rota_object_id object, char name[CACHE_OBJECT_NAME]);
 bool cache_object_name_read(const char *name, rota_object_id *object);
 
-// ---- list.c: reading folders --------------------------------------------------------
+// ---- open_below.c: reading folders --------------------------------------------------
 
 // Called for every name in the folder until it returns false. False: it could not be read.
 typedef bool cache_list_fn(void *context, int folder_fd, const char *name);

@@ -155,7 +155,8 @@ bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32
     return put(cache, key, header, NULL, 0, log_path, error);
 }
 
-char *cache_text_read(int folder_fd, const char *name, size_t *size)
+// A small file as a text, to be freed; null: it does not exist, or is too large.
+static char *text_read(int folder_fd, const char *name, size_t *size)
 {
     struct stat at;
     int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -220,7 +221,7 @@ bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
     char hex[CACHE_HEX + 1];
     size_t size;
     wire_hex(key, hex);
-    char *text = cache_text_read(cache->result, hex, &size);
+    char *text = text_read(cache->result, hex, &size);
     if (!text) return false;
     bool fine
         = result_parse(text, outputs, count, log) && result_is_there(cache, outputs, count, log);
@@ -246,7 +247,7 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
     char hex[CACHE_HEX + 1];
     size_t size;
     wire_hex(key, hex);
-    char *text = cache_text_read(cache->result, hex, &size), *at = text;
+    char *text = text_read(cache->result, hex, &size), *at = text;
     bool fine = text && expect(&at, FAILURE " ", sizeof FAILURE) && status_take(&at, status)
                 && entry_take(&at, '\n', log) && strcmp(at, "end\n") == 0
                 && result_is_there(cache, NULL, 0, log);
@@ -256,9 +257,9 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
 
 // ---- Removing -------------------------------------------------------------------------------
 
-// Every line that looks like an entry counts as one; a name that looks like one costs only the
-// result.
-bool cache_lines_are_there(struct cache *cache, char *text)
+// Whether all contents named at the beginnings of lines exist. The text is modified. Every line that
+// looks like an entry counts as one; a name that looks like one costs only the result.
+static bool lines_are_there(struct cache *cache, char *text)
 {
     struct cache_entry entry;
     for (char *line = text, *next; line; line = next) {
@@ -273,8 +274,8 @@ bool cache_lines_are_there(struct cache *cache, char *text)
 static bool result_look(void *context, int folder_fd, const char *name)
 {
     size_t size;
-    char *text = cache_text_read(folder_fd, name, &size);
-    if (!text || !cache_lines_are_there(context, text)) unlinkat(folder_fd, name, 0);
+    char *text = text_read(folder_fd, name, &size);
+    if (!text || !lines_are_there(context, text)) unlinkat(folder_fd, name, 0);
     free(text);
     return true;
 }
@@ -282,4 +283,69 @@ static bool result_look(void *context, int folder_fd, const char *name)
 void cache_result_prune(struct cache *cache)
 {
     cache_list(cache->folder, "result", result_look, cache);
+}
+
+// ---- Content keys for which there is a result: a file for each, with one entry per line ------------
+
+static const char ending[] = "end\n";
+
+static bool entries_write(int fd, const struct cache_entry *entries, uint32_t count)
+{
+    char text[CACHE_ENTRY_TEXT];
+    FILE *file = fdopen(fd, "w");
+    if (!file) close(fd);
+    if (!file) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        cache_entry_write(&entries[i], text);
+        fprintf(file, "%s\n", text);
+    }
+    fputs(ending, file);
+    bool fine = !ferror(file);
+    return fclose(file) == 0 && fine;
+}
+
+bool cache_known_put(struct cache *cache, rota_object_id key, const struct cache_entry *entries,
+                     uint32_t count)
+{
+    char name[CACHE_OBJECT_NAME], temporary[24];
+    int fd = cache_temporary(cache, temporary, NULL);
+    if (fd < 0) return false;
+    cache_object_name(key, name);
+    bool fine = entries_write(fd, entries, count)
+                && renameat(cache->own, temporary, cache->known, name) == 0;
+    if (!fine) unlinkat(cache->own, temporary, 0);
+    return fine;
+}
+
+struct telling {
+    struct cache *cache;
+    cache_known_fn *call;
+    void *context;
+};
+
+// A file that was cut off by a crash has no end mark.
+static bool is_there(struct cache *cache, const char *name)
+{
+    size_t size, length = sizeof ending - 1;
+    char *text = text_read(cache->known, name, &size);
+    bool whole = text && size >= length && strcmp(text + size - length, ending) == 0;
+    bool there = whole && lines_are_there(cache, text);
+    free(text);
+    return there;
+}
+
+static bool key_look(void *context, int folder_fd, const char *name)
+{
+    const struct telling *telling = context;
+    rota_object_id key;
+    if (cache_object_name_read(name, &key) && is_there(telling->cache, name))
+        return telling->call(telling->context, key);
+    unlinkat(folder_fd, name, 0);
+    return true;
+}
+
+void cache_known_each(struct cache *cache, cache_known_fn *call, void *context)
+{
+    struct telling telling = {cache, call, context};
+    cache_list(cache->folder, "known", key_look, &telling);
 }

@@ -173,13 +173,6 @@ bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[
                     int *reason);
 void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is allowed
 
-// ---- receive_direct.c: from a socket into a file ------------------------------------------------
-
-struct transfer;
-// Takes the received bytes of a piece. False: there is no piece, it cannot be done this way, or the
-// socket is at its end: then the link has to be asked.
-bool receive_direct(struct transfer *transfer, int64_t now);
-
 // ---- transfer.c, receive.c: a transfer ------------------------------------------------------
 
 enum transfer_state {
@@ -284,6 +277,9 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
 uint32_t receive_room(struct transfer *transfer, char **room);
 // The bytes are in their place, if there was one.
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
+// Takes the received bytes of a piece from the socket, without the link. False: there is no piece, it
+// cannot be done this way, or the socket is at its end: then the link has to be asked.
+bool receive_direct(struct transfer *transfer, int64_t now);
 void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
 void receive_forget(struct transfer *transfer);  // the description of the object
 void receive_drop(struct transfer *transfer);    // received data of the next file
