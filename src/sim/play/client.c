@@ -5,84 +5,54 @@
 
 // ---- Handlers --------------------------------------------------------------
 
-static void handler_sends(struct play *play, enum rota_event_kind kind)
+void verb_of_handler(struct play *play)
 {
     static const struct { const char *word; uint32_t flag; } flags[] = {
         { "fetched_ok", ROTA_FETCHED_OK }, { "failed_ok", ROTA_FAILED_OK },
         { "delivered_ok", ROTA_DELIVERED_OK }, { "nofetch_ok", ROTA_NOFETCH_OK },
         { "given_back", ROTA_GIVEN_BACK },
     };
-    struct rota_event event = { .kind = kind };
+    struct rota_event event = { .kind = play->event };
     const char *name = take_name(play), *handler = take_pair(play, "by");
     // Claims the best task that is offered.
     if (strcmp(name, "-") != 0) event.claim.task = task_named(play, name);
-    const char *job = kind == ROTA_EVENT_CLAIM ? take_pair(play, "of") : NULL;
+    const char *job = event.kind == ROTA_EVENT_CLAIM ? take_pair(play, "of") : NULL;
     if (job) event.claim.task.job = job_named(play, job).number;
     if (handler) event.claim.handler = names_add(&play->handler_names, handler);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (take_flag(play, flags[i].word)) event.claim.flags |= flags[i].flag;
     }
-    take_end(play);
-    turn_send(play, &event);
-}
-
-void verb_claim(struct play *play)
-{
-    handler_sends(play, ROTA_EVENT_CLAIM);
-}
-
-void verb_deliver(struct play *play)
-{
-    handler_sends(play, ROTA_EVENT_DELIVER);
-}
-
-void verb_fail(struct play *play)
-{
-    handler_sends(play, ROTA_EVENT_FAIL);
+    statement_send(play, &event);
 }
 
 // ---- Tasks and jobs --------------------------------------------------------
 
-static void task_sends(struct play *play, enum rota_event_kind kind)
+void verb_of_task(struct play *play)
 {
-    struct rota_event event = { .kind = kind };
+    struct rota_event event = { .kind = play->event };
     event.task.task = task_named(play, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
-}
-
-void verb_retry(struct play *play)
-{
-    task_sends(play, ROTA_EVENT_RETRY);
-}
-
-void verb_stage(struct play *play)
-{
-    task_sends(play, ROTA_EVENT_STAGE);
+    statement_send(play, &event);
 }
 
 void verb_cancel(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CANCEL };
     event.task.task = task_or_job_named(play, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_close(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CLOSE };
     event.close.job = job_named(play, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_gone(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CLIENT_LEFT };
     event.client_left.client = names_add(&play->client_names, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_manual(struct play *play)
@@ -94,8 +64,8 @@ void verb_manual(struct play *play)
     };
     const char *word = take_name(play);
     if (strcmp(word, "abort") == 0) {
-        task_sends(play, ROTA_EVENT_CANCEL);
-        return;
+        play->event = ROTA_EVENT_CANCEL;
+        return verb_of_task(play);
     }
     const struct choice *action = actions;
     while (action->word && strcmp(action->word, word) != 0) action++;
@@ -103,20 +73,18 @@ void verb_manual(struct play *play)
     struct rota_event event = { .kind = ROTA_EVENT_MANUAL };
     event.manual.action = (enum rota_manual)action->value;
     event.manual.task = task_named(play, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 // ---- Objects ---------------------------------------------------------------
 
 // The client is the owner of the job that made the object.
-static void object_sends(struct play *play, enum rota_event_kind kind)
+void verb_of_object(struct play *play)
 {
-    struct rota_event event = { .kind = kind };
+    struct rota_event event = { .kind = play->event };
     event.object.object = object_named(play, take_name(play));
     event.object.client = object_client(play, event.object.object);
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_keep(struct play *play)
@@ -127,17 +95,7 @@ void verb_keep(struct play *play)
         take_end(play);
         return;
     }
-    object_sends(play, ROTA_EVENT_KEEP);
-}
-
-void verb_unkeep(struct play *play)
-{
-    object_sends(play, ROTA_EVENT_RELEASE);
-}
-
-void verb_read(struct play *play)
-{
-    object_sends(play, ROTA_EVENT_READ);
+    verb_of_object(play);
 }
 
 // ---- Waiting ---------------------------------------------------------------

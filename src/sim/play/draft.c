@@ -66,13 +66,11 @@ void batch_refuse(struct play *play, enum batch_blame blame, enum rota_error err
 static void batch_add(struct play *play, const struct draft *draft)
 {
     struct batch *batch = &play->batch;
-    batch->drafts = array_grow(batch->drafts, batch->draft_count, &batch->draft_capacity,
-                                sizeof *batch->drafts);
+    ARRAY_GROW(batch->drafts, batch->draft_count, batch->draft_capacity);
     batch->drafts[batch->draft_count++] = *draft;
     if (draft->is_object) return;
     batch->task_count++;
-    play->drafted = array_grow(play->drafted, draft->name, &play->drafted_capacity,
-                                sizeof *play->drafted);
+    ARRAY_GROW(play->drafted, draft->name, play->drafted_capacity);
     play->drafted[draft->name] = batch->task_count;
 }
 
@@ -88,14 +86,6 @@ static bool name_is_taken(const struct play *play, uint32_t name)
     return play->tasks[row].id.job == play->jobs[job].id.number;
 }
 
-static char *piece_copy(const char *text, uint32_t length)
-{
-    char *copy = array_resize(NULL, length + 1, 1);
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    return copy;
-}
-
 static void draft_take_condition(struct play *play, struct draft *draft)
 {
     const char *text = take_pair(play, "when");
@@ -107,7 +97,7 @@ static void draft_take_condition(struct play *play, struct draft *draft)
     draft->clause_names = array_resize(NULL, max, sizeof *draft->clause_names);
     int count = rota_condition_parse(text, draft->clauses, names, lengths, max, &place, &reason);
     for (int i = 0; i < count; i++) {
-        draft->clause_names[i] = names[i] ? piece_copy(names[i], lengths[i]) : NULL;
+        draft->clause_names[i] = names[i] ? text_copy(names[i], lengths[i]) : NULL;
     }
     draft->spec.clause_count = count > 0 ? (uint32_t)count : 0;
     free(names);

@@ -9,6 +9,9 @@
 void *array_resize(void *old, size_t count, size_t size);  // ends the program if there is no memory
 // Makes room for one more entry, which is zeroed.
 void *array_grow(void *array, uint32_t count, uint32_t *capacity, size_t size);
+#define ARRAY_GROW(items, count, capacity)                                                         \
+    ((items) = array_grow(items, count, &(capacity), sizeof *(items)))
+char *text_copy(const char *text, size_t length);  // the caller frees it
 
 struct strings { char **items; uint32_t count, capacity; };
 
@@ -17,6 +20,7 @@ void strings_add(struct strings *strings, const char *format, ...)
 void strings_add_piece(struct strings *strings, const char *text, size_t length);
 void strings_split(struct strings *strings, const char *text, char separator);  // omits empty parts
 void strings_drop_first(struct strings *strings);
+void strings_add_all(struct strings *strings, const struct strings *others);
 void strings_release(struct strings *strings);
 char *strings_join(const struct strings *strings, const char *separator);  // the caller frees it
 
@@ -146,6 +150,7 @@ struct play {
     enum play_halt halt;          // the statement, or the play, cannot continue
     bool wrong;                   // the text is wrong
 
+    enum rota_event_kind event;   // of the statement, if its verb names one
     const char *refused;          // the error it expects, or "maybe"; null: no error
     enum rota_error answer;       // the error that the core returned
     bool changed;                 // it was refused, but the core has changed
@@ -211,6 +216,7 @@ void take_end(struct play *play);                           // no word may be le
 rota_task_id task_named(struct play *play, const char *name);
 rota_task_id task_or_job_named(struct play *play, const char *name);
 rota_job_id job_named(struct play *play, const char *name);
+uint32_t job_find(const struct play *play, const char *name);  // its row; 0: not found
 uint32_t worker_named(struct play *play, const char *name);
 rota_object_id object_named(struct play *play, const char *name);  // or the key of that name
 
@@ -234,6 +240,8 @@ void *turn_keep(struct play *play, size_t count, size_t size);
 void turn_keep_nothing(struct play *play);
 enum rota_error play_turn_step(struct play *play, const struct rota_event *event);
 bool turn_send(struct play *play, const struct rota_event *event);  // true: accepted
+// The same for the event of a statement, which ends here.
+bool statement_send(struct play *play, const struct rota_event *event);
 void turn_refuse(struct play *play, enum rota_error error, const char *reason);
 void turn_settle(struct play *play);                   // until the core has nothing to do
 void turn_advance(struct play *play, rota_time target);
@@ -279,18 +287,6 @@ void batch_submit(struct play *play);
 void batch_accepted(struct play *play, rota_job_id job);  // its names are valid from now on
 void batch_define(struct play *play);                     // in the turn that accepts it
 void batch_release(struct play *play);
-
-// ---- Statements ------------------------------------------------------------
-
-typedef void play_verb_fn(struct play *play);
-// setup.c, draft.c, client.c, report.c, time.c, expect.c
-play_verb_fn verb_config, verb_worker, verb_lane, verb_job, verb_begin, verb_submit, verb_task;
-play_verb_fn verb_bundle, verb_object, verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry;
-play_verb_fn verb_close, verb_stage, verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait;
-play_verb_fn verb_waitsome, verb_gone, verb_start, verb_finish, verb_pick, verb_complete;
-play_verb_fn verb_located, verb_lost, verb_silent, verb_heard, verb_leave, verb_progress;
-play_verb_fn verb_pause, verb_resume, verb_at, verb_advance, verb_restart, verb_plan, verb_holds;
-play_verb_fn verb_expect;
 
 // ---- view.c: the values that can be expected ----------------------------------------------------
 

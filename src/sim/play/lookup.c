@@ -26,7 +26,7 @@ static uint32_t newest_find(const struct play *play, const char *name)
     return number < play->newest_capacity ? play->newest[number] : 0;
 }
 
-static uint32_t job_find(const struct play *play, const char *name)
+uint32_t job_find(const struct play *play, const char *name)
 {
     uint32_t number = names_find(&play->job_names, name);
     for (uint32_t row = play->job_count; number && row > 0; row--) {
@@ -90,16 +90,14 @@ uint32_t lane_named(struct play *play, const char *name)
 struct play_worker *play_worker_meet(struct play *play, const char *name, uint32_t *number)
 {
     *number = names_add(&play->worker_names, name);
-    play->workers = array_grow(play->workers, *number, &play->worker_capacity,
-                                sizeof *play->workers);
+    ARRAY_GROW(play->workers, *number, play->worker_capacity);
     return &play->workers[*number];
 }
 
 struct play_object *object_meet(struct play *play, const char *name, rota_object_id *id)
 {
     uint32_t number = names_add(&play->object_names, name);
-    play->objects = array_grow(play->objects, number, &play->object_capacity,
-                                sizeof *play->objects);
+    ARRAY_GROW(play->objects, number, play->object_capacity);
     *id = (rota_object_id) { OBJECT_SPACE, number };
     return &play->objects[number];
 }
@@ -111,8 +109,7 @@ rota_object_id key_meet(struct play *play, const char *name)
 
 struct play_client *client_meet(struct play *play, uint32_t client)
 {
-    play->clients = array_grow(play->clients, client, &play->client_capacity,
-                                sizeof *play->clients);
+    ARRAY_GROW(play->clients, client, play->client_capacity);
     return &play->clients[client];
 }
 

@@ -39,10 +39,8 @@ uint32_t names_add(struct names *names, const char *text)
     uint32_t number = names_find(names, text);
     if (number) return number;
     if (names->count * 2 >= names->slot_count) slots_grow(names);
-    names->texts = array_grow(names->texts, names->count, &names->capacity, sizeof *names->texts);
-    size_t length = strlen(text);
-    names->texts[names->count] = array_resize(NULL, length + 1, 1);
-    memcpy(names->texts[names->count++], text, length + 1);
+    ARRAY_GROW(names->texts, names->count, names->capacity);
+    names->texts[names->count++] = text_copy(text, strlen(text));
     *slot_find(names, text) = names->count;
     return names->count;
 }

@@ -124,8 +124,7 @@ static void perform_run(struct play *play, const struct rota_action *action)
     uint32_t number = action->run.worker.number;
     struct play_worker *worker = worker_find(play, number);
     if (!worker || run_find(worker, action->run.task, action->run.attempt)) return;
-    worker->runs = array_grow(worker->runs, worker->run_count, &worker->run_capacity,
-                               sizeof *worker->runs);
+    ARRAY_GROW(worker->runs, worker->run_count, worker->run_capacity);
     worker->runs[worker->run_count++] =
         (struct play_run) { .task = action->run.task, .attempt = action->run.attempt };
     play->tasks[task_row_find(play, action->run.task)].sent_to = action->run.worker;

@@ -1,4 +1,4 @@
-// planned.h - plans of a play, and the statements of one turn of the core.
+// planned.h - plans of a play, and its statements.
 #pragma once
 
 #include "sim/play/play.h"
@@ -19,7 +19,15 @@ struct play_block {
 };
 
 void turn_once(struct play *play);    // a single turn
-void verb_turn(struct play *play);
-void verb_end(struct play *play);
-void verb_bind(struct play *play);
 void bounds_tell(struct play *play);  // sends the plans to the core again
+
+// ---- Statements ---------------------------------------------------------------------------------
+
+typedef void play_verb_fn(struct play *play);
+// setup.c, draft.c, client.c, report.c, time.c, expect.c
+play_verb_fn verb_config, verb_worker, verb_lane, verb_job, verb_begin, verb_submit, verb_task;
+play_verb_fn verb_bundle, verb_object, verb_of_handler, verb_of_task, verb_of_object, verb_cancel;
+play_verb_fn verb_close, verb_manual, verb_keep, verb_wait, verb_waitsome, verb_gone, verb_start;
+play_verb_fn verb_finish, verb_pick, verb_complete, verb_located, verb_lost, verb_silent;
+play_verb_fn verb_heard, verb_leave, verb_progress, verb_of_pause, verb_at, verb_advance;
+play_verb_fn verb_restart, verb_plan, verb_holds, verb_expect, verb_turn, verb_end, verb_bind;

@@ -16,51 +16,56 @@ enum verb_flag {
     VERB_TAKES_TURNS = 32,     // it makes its own turns, without one after it
 };
 
-static const struct verb { const char *word; play_verb_fn *run; unsigned flags; } verbs[] = {
-    { "config", verb_config, VERB_NEEDS_NO_CORE | VERB_CHANGES_NOTHING },
-    { "worker", verb_worker, 0 },
-    { "lane", verb_lane, 0 },
-    { "job", verb_job, VERB_DRAFTS },
-    { "begin", verb_begin, VERB_CHANGES_NOTHING },
-    { "submit", verb_submit, 0 },
-    { "task", verb_task, VERB_DRAFTS },
-    { "bundle", verb_bundle, VERB_DRAFTS },
-    { "object", verb_object, VERB_DRAFTS },
-    { "claim", verb_claim, 0 },
-    { "deliver", verb_deliver, 0 },
-    { "fail", verb_fail, 0 },
-    { "start", verb_start, VERB_MAY_BE_STALE },
-    { "finish", verb_finish, VERB_MAY_BE_STALE },
-    { "pick", verb_pick, 0 },
-    { "complete", verb_complete, VERB_MAY_BE_STALE },
-    { "located", verb_located, VERB_MAY_BE_STALE },
-    { "lost", verb_lost, VERB_MAY_BE_STALE },
-    { "holds", verb_holds, 0 },
-    { "progress", verb_progress, VERB_MAY_BE_STALE },
-    { "silent", verb_silent, 0 },
-    { "heard", verb_heard, 0 },
-    { "leave", verb_leave, 0 },
-    { "bind", verb_bind, 0 },
-    { "pause", verb_pause, 0 },
-    { "resume", verb_resume, 0 },
-    { "keep", verb_keep, VERB_DRAFTS },
-    { "unkeep", verb_unkeep, 0 },
-    { "read", verb_read, 0 },
-    { "cancel", verb_cancel, 0 },
-    { "retry", verb_retry, 0 },
-    { "close", verb_close, 0 },
-    { "gone", verb_gone, 0 },
-    { "stage", verb_stage, VERB_MAY_BE_DONE },
-    { "manual", verb_manual, 0 },
-    { "wait", verb_wait, 0 },
-    { "waitsome", verb_waitsome, 0 },
-    { "at", verb_at, VERB_TAKES_TURNS },
-    { "advance", verb_advance, VERB_TAKES_TURNS },
-    { "turn", verb_turn, VERB_TAKES_TURNS },
-    { "end", verb_end, VERB_TAKES_TURNS },
-    { "restart", verb_restart, VERB_CHANGES_NOTHING },
-    { "plan", verb_plan, 0 },
-    { "expect", verb_expect, VERB_CHANGES_NOTHING },
+static const struct verb {
+    const char *word;
+    play_verb_fn *run;
+    unsigned flags;
+    enum rota_event_kind event;  // that it sends, if it shares its function with others
+} verbs[] = {
+    { "config", verb_config, VERB_NEEDS_NO_CORE | VERB_CHANGES_NOTHING, 0 },
+    { "worker", verb_worker, 0, 0 },
+    { "lane", verb_lane, 0, 0 },
+    { "job", verb_job, VERB_DRAFTS, 0 },
+    { "begin", verb_begin, VERB_CHANGES_NOTHING, 0 },
+    { "submit", verb_submit, 0, 0 },
+    { "task", verb_task, VERB_DRAFTS, 0 },
+    { "bundle", verb_bundle, VERB_DRAFTS, 0 },
+    { "object", verb_object, VERB_DRAFTS, 0 },
+    { "claim", verb_of_handler, 0, ROTA_EVENT_CLAIM },
+    { "deliver", verb_of_handler, 0, ROTA_EVENT_DELIVER },
+    { "fail", verb_of_handler, 0, ROTA_EVENT_FAIL },
+    { "start", verb_start, VERB_MAY_BE_STALE, 0 },
+    { "finish", verb_finish, VERB_MAY_BE_STALE, 0 },
+    { "pick", verb_pick, 0, 0 },
+    { "complete", verb_complete, VERB_MAY_BE_STALE, 0 },
+    { "located", verb_located, VERB_MAY_BE_STALE, 0 },
+    { "lost", verb_lost, VERB_MAY_BE_STALE, 0 },
+    { "holds", verb_holds, 0, 0 },
+    { "progress", verb_progress, VERB_MAY_BE_STALE, 0 },
+    { "silent", verb_silent, 0, 0 },
+    { "heard", verb_heard, 0, 0 },
+    { "leave", verb_leave, 0, 0 },
+    { "bind", verb_bind, 0, 0 },
+    { "pause", verb_of_pause, 0, ROTA_EVENT_PAUSE },
+    { "resume", verb_of_pause, 0, ROTA_EVENT_RESUME },
+    { "keep", verb_keep, VERB_DRAFTS, ROTA_EVENT_KEEP },
+    { "unkeep", verb_of_object, 0, ROTA_EVENT_RELEASE },
+    { "read", verb_of_object, 0, ROTA_EVENT_READ },
+    { "cancel", verb_cancel, 0, 0 },
+    { "retry", verb_of_task, 0, ROTA_EVENT_RETRY },
+    { "close", verb_close, 0, 0 },
+    { "gone", verb_gone, 0, 0 },
+    { "stage", verb_of_task, VERB_MAY_BE_DONE, ROTA_EVENT_STAGE },
+    { "manual", verb_manual, 0, 0 },
+    { "wait", verb_wait, 0, 0 },
+    { "waitsome", verb_waitsome, 0, 0 },
+    { "at", verb_at, VERB_TAKES_TURNS, 0 },
+    { "advance", verb_advance, VERB_TAKES_TURNS, 0 },
+    { "turn", verb_turn, VERB_TAKES_TURNS, 0 },
+    { "end", verb_end, VERB_TAKES_TURNS, 0 },
+    { "restart", verb_restart, VERB_CHANGES_NOTHING, 0 },
+    { "plan", verb_plan, 0, 0 },
+    { "expect", verb_expect, VERB_CHANGES_NOTHING, 0 },
 };
 
 static const struct verb *verb_find(struct play *play, const char *word)
@@ -135,7 +140,9 @@ static const struct verb *statement_begin(struct play *play)
         at = 1;
     }
     for (uint32_t i = 0; i <= at; i++) play->words[i].used = true;
-    return verb_find(play, play->words[at].text);
+    const struct verb *verb = verb_find(play, play->words[at].text);
+    if (verb) play->event = verb->event;
+    return verb;
 }
 
 static bool is_request(const struct play *play, const struct verb *verb)
@@ -232,8 +239,8 @@ static void play_init(struct play *play)
     play->completed = "-";
     play->store = store_open_memory();
     assert(play->store);
-    play->tasks = array_grow(NULL, 0, &play->task_capacity, sizeof *play->tasks);
-    play->jobs = array_grow(NULL, 0, &play->job_capacity, sizeof *play->jobs);
+    ARRAY_GROW(play->tasks, 0, play->task_capacity);
+    ARRAY_GROW(play->jobs, 0, play->job_capacity);
 }
 
 static void play_release(struct play *play)
@@ -261,9 +268,7 @@ static enum play_result play_judge(const struct play *play)
 
 static enum play_result text_run(struct play *play, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = array_resize(NULL, size, 1);
-    memcpy(copy, text, size);
+    char *copy = text_copy(text, strlen(text));
     lines_run(play, text, copy);
     free(copy);
     return play_judge(play);

@@ -38,8 +38,7 @@ void verb_start(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_TASK_STARTED };
     report_fill(play, &event);
-    take_end(play);
-    if (turn_send(play, &event)) worker_started(play, &event);
+    if (statement_send(play, &event)) worker_started(play, &event);
 }
 
 static void take_outcome(struct play *play, enum rota_outcome *outcome, int32_t *status)
@@ -102,8 +101,7 @@ void verb_finish(struct play *play)
     event.report.rest = take_time(play, "rest", 0);
     event.report.final = take_flag(play, "final");
     event.report.unstarted = take_flag(play, "unstarted");
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
     if (play->halt) return;
     // Late or not, the attempt has ended on its worker.
     worker_ended(play, event.report.worker.number, event.report.task, event.report.attempt);
@@ -140,8 +138,7 @@ void verb_complete(struct play *play)
     event.completed.worker.number = worker;
     event.completed.key = key_meet(play, take_name(play));
     take_outcome(play, &event.completed.outcome, &event.completed.status);
-    take_end(play);
-    if (!turn_send(play, &event)) return;
+    if (!statement_send(play, &event)) return;
     play->completed = "-";
     runs_of_key_end(play, worker, event.completed.key);
 }
@@ -161,8 +158,7 @@ void verb_located(struct play *play)
     event.replica.object = object_or_new_key(play, take_name(play));
     event.replica.bytes = rota_object_bytes(play->rota, event.replica.object);
     event.replica.content = content_of(take_pair(play, "content"));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_lost(struct play *play)
@@ -170,8 +166,7 @@ void verb_lost(struct play *play)
     struct rota_event event = { .kind = ROTA_EVENT_OBJECT_LOST };
     event.replica.worker.number = worker_named(play, take_name(play));
     event.replica.object = object_named(play, take_name(play));
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 static int by_id(const void *left, const void *right)
@@ -195,8 +190,7 @@ void verb_holds(struct play *play)
     event.held_all.objects = objects;
     event.held_all.count = list.count;
     strings_release(&list);
-    take_end(play);
-    turn_send(play, &event);
+    statement_send(play, &event);
 }
 
 void verb_progress(struct play *play)
@@ -235,8 +229,7 @@ static bool worker_sends(struct play *play, enum rota_event_kind kind, uint32_t 
 {
     struct rota_event event = { .kind = kind };
     event.worker.id.number = number;
-    take_end(play);
-    return turn_send(play, &event);
+    return statement_send(play, &event);
 }
 
 void verb_silent(struct play *play)
@@ -291,9 +284,9 @@ void verb_heard(struct play *play)
 
 // ---- Pausing ------------------------------------------------------------------------------------
 
-static void rest_sends(struct play *play, enum rota_event_kind kind)
+void verb_of_pause(struct play *play)
 {
-    struct rota_event event = { .kind = kind };
+    struct rota_event event = { .kind = play->event };
     const char *what = take_name(play), *name = take_name(play);
     if (strcmp(what, "lane") == 0)
         event.pause.lane = lane_named(play, name);
@@ -303,17 +296,6 @@ static void rest_sends(struct play *play, enum rota_event_kind kind)
         event.pause.job = job_named(play, name);
     else
         play_wrong(play, "%s: a lane, a worker or a job", what);
-    event.pause.leaves = kind == ROTA_EVENT_PAUSE && take_flag(play, "leaves");
-    take_end(play);
-    turn_send(play, &event);
-}
-
-void verb_pause(struct play *play)
-{
-    rest_sends(play, ROTA_EVENT_PAUSE);
-}
-
-void verb_resume(struct play *play)
-{
-    rest_sends(play, ROTA_EVENT_RESUME);
+    event.pause.leaves = event.kind == ROTA_EVENT_PAUSE && take_flag(play, "leaves");
+    statement_send(play, &event);
 }

@@ -128,8 +128,7 @@ static void run_add(struct play_worker *worker, const struct play_run *run)
     for (uint32_t i = 0; i < worker->run_count; i++) {
         if (is_same_run(&worker->runs[i], run)) return;
     }
-    worker->runs
-        = array_grow(worker->runs, worker->run_count, &worker->run_capacity, sizeof *worker->runs);
+    ARRAY_GROW(worker->runs, worker->run_count, worker->run_capacity);
     worker->runs[worker->run_count++] = *run;
 }
 

@@ -129,24 +129,16 @@ void verb_lane(struct play *play)
     take_end(play);
     if (play->halt) return;
     uint32_t number = names_add(&play->lane_names, name);
-    play->lanes = array_grow(play->lanes, number, &play->lane_capacity, sizeof *play->lanes);
+    ARRAY_GROW(play->lanes, number, play->lane_capacity);
     struct rota_event event = { .kind = ROTA_EVENT_LANE, .lane = { number, flags, patience } };
     if (turn_send(play, &event)) play->lanes[number] = true;
 }
 
 // ---- job -------------------------------------------------------------------
 
-static uint32_t job_row_find(const struct play *play, const char *name)
-{
-    uint32_t number = names_find(&play->job_names, name);
-    for (uint32_t row = play->job_count; number && row > 0; row--)
-        if (play->jobs[row].name == number) return row;
-    return 0;
-}
-
 static bool job_is_there(const struct play *play, const char *name)
 {
-    uint32_t row = job_row_find(play, name);
+    uint32_t row = job_find(play, name);
     return row && *rota_job_status(play->rota, play->jobs[row].id) != 0;
 }
 
@@ -154,7 +146,7 @@ static bool job_is_there(const struct play *play, const char *name)
 static void job_grows(struct play *play, const char *name)
 {
     take_end(play);
-    uint32_t row = job_row_find(play, name);
+    uint32_t row = job_find(play, name);
     if (!play->batch.open || play->batch.draft_count)
         play_wrong(play, "'more' must come first in a submission");
     else if (!row)

@@ -60,8 +60,7 @@ static void edges_add(struct play *play, const struct draft *draft, uint32_t tas
     struct strings names = { 0 };
     strings_split(&names, draft->after, ',');
     for (uint32_t i = 0; i < names.count; i++) {
-        batch->edges = array_grow(batch->edges, batch->edge_count, &batch->edge_capacity,
-                                   sizeof *batch->edges);
+        ARRAY_GROW(batch->edges, batch->edge_count, batch->edge_capacity);
         batch->edges[batch->edge_count++] =
             (struct rota_edge) { number_in_job(play, names.items[i]), task };
     }
@@ -75,8 +74,7 @@ static void clauses_add(struct play *play, struct draft *draft)
     for (uint32_t i = 0; i < draft->spec.clause_count; i++) {
         struct rota_clause clause = draft->clauses[i];
         if (draft->clause_names[i]) clause.task = task_of(play, draft->clause_names[i]);
-        batch->clauses = array_grow(batch->clauses, batch->clause_count,
-                                     &batch->clause_capacity, sizeof *batch->clauses);
+        ARRAY_GROW(batch->clauses, batch->clause_count, batch->clause_capacity);
         batch->clauses[batch->clause_count++] = clause;
     }
 }
@@ -92,8 +90,7 @@ static void inputs_add(struct play *play, const char *list, uint32_t task, uint3
         struct rota_input input = { .task = task, .flags = flags };
         if (flags & ROTA_OBJECT_ARTIFACT) input.object = key_meet(play, names.items[i]);
         else object_meet(play, names.items[i], &input.object);
-        batch->inputs = array_grow(batch->inputs, batch->input_count, &batch->input_capacity,
-                                    sizeof *batch->inputs);
+        ARRAY_GROW(batch->inputs, batch->input_count, batch->input_capacity);
         batch->inputs[batch->input_count++] = input;
     }
     strings_release(&names);
@@ -102,8 +99,7 @@ static void inputs_add(struct play *play, const char *list, uint32_t task, uint3
 static void output_add(struct play *play, const struct rota_output *output)
 {
     struct batch *batch = &play->batch;
-    batch->outputs = array_grow(batch->outputs, batch->output_count, &batch->output_capacity,
-                                 sizeof *batch->outputs);
+    ARRAY_GROW(batch->outputs, batch->output_count, batch->output_capacity);
     batch->outputs[batch->output_count++] = *output;
 }
 
@@ -190,7 +186,7 @@ static void lanes_declare(struct play *play)
     const struct batch *batch = &play->batch;
     for (uint32_t i = 0; i < batch->draft_count && !play->refused; i++) {
         uint32_t lane = batch->drafts[i].spec.lane;
-        play->lanes = array_grow(play->lanes, lane, &play->lane_capacity, sizeof *play->lanes);
+        ARRAY_GROW(play->lanes, lane, play->lane_capacity);
         if (!lane || play->lanes[lane]) continue;
         struct rota_event event = { .kind = ROTA_EVENT_LANE, .lane = { lane, 0, ROTA_NEVER } };
         play->lanes[lane] = play_turn_step(play, &event) == ROTA_OK;
@@ -280,11 +276,10 @@ void batch_define(struct play *play)
 static void task_bind(struct play *play, const struct draft *draft, struct play_job *job)
 {
     uint32_t row = ++play->task_count;
-    play->tasks = array_grow(play->tasks, row, &play->task_capacity, sizeof *play->tasks);
-    job->tasks = array_grow(job->tasks, job->task_count, &job->task_capacity, sizeof *job->tasks);
+    ARRAY_GROW(play->tasks, row, play->task_capacity);
+    ARRAY_GROW(job->tasks, job->task_count, job->task_capacity);
     job->tasks[job->task_count++] = row;
-    play->newest = array_grow(play->newest, draft->name, &play->newest_capacity,
-                               sizeof *play->newest);
+    ARRAY_GROW(play->newest, draft->name, play->newest_capacity);
     play->newest[draft->name] = row;
     play->tasks[row] = (struct play_task) {
         .id = { job->id.number, job->task_count },
@@ -301,7 +296,7 @@ static struct play_job *job_bind(struct play *play, rota_job_id id)
     const struct batch *batch = &play->batch;
     if (!batch->opens_job) return target(play);
     uint32_t row = ++play->job_count;
-    play->jobs = array_grow(play->jobs, row, &play->job_capacity, sizeof *play->jobs);
+    ARRAY_GROW(play->jobs, row, play->job_capacity);
     play->jobs[row] = (struct play_job) {
         .id = id, .name = batch->job_name, .client = batch->client,
     };

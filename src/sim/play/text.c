@@ -26,16 +26,20 @@ void *array_grow(void *array, uint32_t count, uint32_t *capacity, size_t size)
     return array;
 }
 
+char *text_copy(const char *text, size_t length)
+{
+    char *copy = array_resize(NULL, length + 1, 1);
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
+}
+
 // ---- Lists of strings ------------------------------------------------------
 
 void strings_add_piece(struct strings *strings, const char *text, size_t length)
 {
-    strings->items = array_grow(strings->items, strings->count, &strings->capacity,
-                                 sizeof *strings->items);
-    char *copy = array_resize(NULL, length + 1, 1);
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    strings->items[strings->count++] = copy;
+    ARRAY_GROW(strings->items, strings->count, strings->capacity);
+    strings->items[strings->count++] = text_copy(text, length);
 }
 
 void strings_add(struct strings *strings, const char *format, ...)
@@ -46,6 +50,11 @@ void strings_add(struct strings *strings, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     strings_add_piece(strings, text, strlen(text));
+}
+
+void strings_add_all(struct strings *strings, const struct strings *others)
+{
+    for (uint32_t i = 0; i < others->count; i++) strings_add(strings, "%s", others->items[i]);
 }
 
 void strings_split(struct strings *strings, const char *text, char separator)
@@ -134,7 +143,7 @@ const char *words_cut(char **place, struct word **words, uint32_t *count, uint32
     for (*count = 0;; (*count)++) {
         while (is_blank(*read)) read++;
         if (ends_line(*read)) return NULL;
-        *words = array_grow(*words, *count, capacity, sizeof **words);
+        ARRAY_GROW(*words, *count, *capacity);
         read = word_cut(read, &(*words)[*count]);
         if (!read) return "a quote is not closed";
     }

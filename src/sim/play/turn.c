@@ -77,8 +77,7 @@ void turn_restart(struct play *play)
 
 void *turn_keep(struct play *play, size_t count, size_t size)
 {
-    play->kept = array_grow(play->kept, play->kept_count, &play->kept_capacity,
-                             sizeof *play->kept);
+    ARRAY_GROW(play->kept, play->kept_count, play->kept_capacity);
     void *memory = array_resize(NULL, count, size);
     memset(memory, 0, count * size);
     play->kept[play->kept_count++] = memory;
@@ -111,6 +110,12 @@ bool turn_send(struct play *play, const struct rota_event *event)
     snprintf(play->reason, sizeof play->reason, "%s", rota_reason(play->rota));
     if (compare && rota_digest(play->rota) != before) play->changed = true;
     return false;
+}
+
+bool statement_send(struct play *play, const struct rota_event *event)
+{
+    take_end(play);
+    return turn_send(play, event);
 }
 
 void turn_refuse(struct play *play, enum rota_error error, const char *reason)

@@ -153,9 +153,7 @@ static void look_why(struct play *play, struct strings *actual)
 
 static void look_started(struct play *play, struct strings *actual)
 {
-    for (uint32_t i = 0; i < play->started.count; i++) {
-        strings_add(actual, "%s", play->started.items[i]);
-    }
+    strings_add_all(actual, &play->started);
 }
 
 // ---- Lanes -----------------------------------------------------------------
@@ -265,9 +263,7 @@ static void look_told(struct play *play, struct strings *actual)
 {
     uint32_t number = names_add(&play->client_names, take_name(play));
     struct play_client *client = client_meet(play, number);
-    for (uint32_t i = 0; i < client->confirms.count; i++) {
-        strings_add(actual, "%s", client->confirms.items[i]);
-    }
+    strings_add_all(actual, &client->confirms);
     for (uint32_t i = 0; i < client->waits.count; i++) {
         const char *wait = client->waits.items[i];
         if (!strings_have(actual, wait)) strings_add(actual, "%s", wait);
@@ -278,9 +274,7 @@ static void look_told(struct play *play, struct strings *actual)
 
 static void look_dropped(struct play *play, struct strings *actual)
 {
-    for (uint32_t i = 0; i < play->dropped.count; i++) {
-        strings_add(actual, "%s", play->dropped.items[i]);
-    }
+    strings_add_all(actual, &play->dropped);
     strings_release(&play->dropped);
 }
 
