@@ -18,6 +18,9 @@ enum { NOBODY = UINT32_MAX };
 void *sim_allocate(size_t count, size_t size);  // zeroed; ends the program if there is no memory
 // Makes room for one more item.
 void sim_reserve(void *items, uint32_t *capacity, uint32_t count, size_t size);
+// The address of that item, which is counted from now on.
+#define SIM_NEW(items, count, capacity)                                                            \
+    (sim_reserve(&(items), &(capacity), count, sizeof *(items)), &(items)[(count)++])
 
 // ---- tape.c: choices ---------------------------------------------------------------------------
 
@@ -172,6 +175,8 @@ enum link_kind { LINK_CLIENT, LINK_WORKER, LINK_HANDLER };
 uint32_t sim_link_open(struct sim *sim, enum link_kind kind, uint32_t who);
 void sim_link_send(struct sim *sim, uint32_t number, enum side from);
 void sim_link_deliver(struct sim *sim, uint32_t number, enum side to);
+// Takes the next message for the far side. False: there is none, or it cannot be decoded.
+bool sim_link_take(struct sim *sim, uint32_t number, struct wire_message *message);
 // One side is gone. The other side learns of it later, or never.
 void sim_link_close(struct sim *sim, uint32_t number, enum side by, bool silently);
 void sim_link_release(struct link *link);

@@ -28,8 +28,7 @@ void sim_cache_add(struct node *node, const struct copy *added)
 {
     struct copy *copy = copy_find(node, added->object);
     if (!copy) {
-        sim_reserve(&node->cache, &node->cache_capacity, node->cache_count, sizeof *node->cache);
-        copy = &node->cache[node->cache_count++];
+        copy = SIM_NEW(node->cache, node->cache_count, node->cache_capacity);
     }
     *copy = *added;
 }
@@ -58,8 +57,7 @@ static void loss_note(struct sim *sim, struct node *node, rota_object_id object)
 {
     struct expected_task *expected = sim_expected_maker(sim, object);
     if (expected) expected->was_lost = true;
-    sim_reserve(&node->losses, &node->loss_capacity, node->loss_count, sizeof *node->losses);
-    node->losses[node->loss_count++] = object;
+    *SIM_NEW(node->losses, node->loss_count, node->loss_capacity) = object;
 }
 
 // The file is lost. The worker notices when it needs the file, or when it starts again.
@@ -225,9 +223,8 @@ void sim_cache_fetch(struct sim *sim, uint32_t who, const struct wire_fetch *fet
         return objects_put(sim, node, WIRE_HELD_MESSAGE, fetch->object);
     transfer_forget(node, fetch);
     if (sim_cache_is_coming(node, fetch->object)) return;
-    sim_reserve(&node->transfers, &node->transfer_capacity, node->transfer_count,
-                sizeof *node->transfers);
-    struct transfer *transfer = &node->transfers[node->transfer_count++];
+    struct transfer *transfer
+        = SIM_NEW(node->transfers, node->transfer_count, node->transfer_capacity);
     *transfer = (struct transfer){.object = fetch->object, .content = fetch->content};
     for (uint32_t i = 0; i < fetch->addresses.count && i < TRANSFER_SOURCES; i++) {
         unsigned number = 0;
@@ -265,10 +262,7 @@ static bool transfer_arrives(struct sim *sim, uint32_t who, const struct transfe
     if (transfer->at >= transfer->source_count) return false;
     uint32_t from = transfer->sources[transfer->at];
     struct node *source = &sim->nodes[from];
-    bool is_cut = sim->cut[0][from] || sim->cut[1][from] || sim->cut[0][who]
-                 || sim->cut[1][who] || sim_nodes_are_parted(sim, from, who)
-                 || sim->now < source->stalled_until;
-    if (!source->up || is_cut) return false;
+    if (!sim_node_is_reached(sim, who, from)) return false;
     if (!sim->is_clear && chance(sim, OF_DATA, sim->setting.transfer_cut)) {
         see(sim, SIGHT_TRANSFER_CUT);
         return false;

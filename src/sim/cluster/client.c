@@ -46,9 +46,8 @@ static void requests_send(struct sim *sim, uint32_t who)
 
 struct request *request_add(struct client *client, uint32_t job, uint32_t task)
 {
-    sim_reserve(&client->requests, &client->request_capacity, client->request_count,
-                  sizeof *client->requests);
-    struct request *request = &client->requests[client->request_count++];
+    struct request *request
+        = SIM_NEW(client->requests, client->request_count, client->request_capacity);
     *request = (struct request){.job = job, .task = task};
     return request;
 }
@@ -185,15 +184,8 @@ void sim_client_hears(struct sim *sim, uint32_t who)
     struct client *client = &sim->clients[who];
     struct wire_message message;
     uint32_t link = client->link;
-    while (link != NOBODY && client->link == link) {
-        enum wire_result result = wire_take(&sim->links[link]->in[FAR_SIDE], &message);
-        if (result == WIRE_MORE) break;
-        if (result != WIRE_GOT) {
-            wrong(sim, "a client cannot decode a message of the server");
-            return;
-        }
+    while (client->link == link && sim_link_take(sim, link, &message))
         message_take(sim, who, &message);
-    }
     requests_send(sim, who);
 }
 

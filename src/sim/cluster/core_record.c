@@ -27,11 +27,11 @@ static void submit_note(struct core_record *record, const struct rota_job_spec *
     job->count = first - 1;  // a crash may have removed the tasks after it
     for (uint32_t i = 0; i < spec->task_count; i++) {
         const struct rota_task_spec *task = &spec->tasks[i];
-        sim_reserve(&job->tasks, &job->capacity, job->count, sizeof *job->tasks);
-        job->tasks[job->count++] = (struct entry_task){.lane = task->lane,
-                                                       .group = task->group,
-                                                       .bundle = task->bundle,
-                                                       .access = task->access};
+        *SIM_NEW(job->tasks, job->count, job->capacity)
+            = (struct entry_task){.lane = task->lane,
+                                  .group = task->group,
+                                  .bundle = task->bundle,
+                                  .access = task->access};
     }
 }
 
@@ -101,9 +101,7 @@ static void leases_end(struct core_record *record, rota_time now, rota_time leas
 static void place_add(struct core_record *record, const struct place *place)
 {
     if (!task_find(record, place->task)->lane) return;
-    sim_reserve(&record->places, &record->place_capacity, record->place_count,
-                  sizeof *record->places);
-    record->places[record->place_count++] = *place;
+    *SIM_NEW(record->places, record->place_count, record->place_capacity) = *place;
 }
 
 // ---- Events -------------------------------------------------------------------------------------

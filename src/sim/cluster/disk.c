@@ -69,8 +69,7 @@ static uint64_t making(const struct disk *disk)
 
 static void turn_add(struct disk *disk)
 {
-    sim_reserve(&disk->turns, &disk->turn_capacity, disk->turn_count, sizeof *disk->turns);
-    disk->turns[disk->turn_count++] = (struct written){0};
+    *SIM_NEW(disk->turns, disk->turn_count, disk->turn_capacity) = (struct written){0};
 }
 
 static void turn_free(struct written *turn)
@@ -99,8 +98,7 @@ static void disk_begin(struct store *store, rota_time now)
 static void given_note(struct disk *disk, const struct rota_record *record)
 {
     if (record->kind != ROTA_RECORD_TASK || record->gone || !record->task.worker.number) return;
-    sim_reserve(&disk->given, &disk->given_capacity, disk->given_count, sizeof *disk->given);
-    disk->given[disk->given_count++]
+    *SIM_NEW(disk->given, disk->given_count, disk->given_capacity)
         = (struct given){.turn = making(disk),
                          .task = record->task.id,
                          .attempt = record->task.attempt,
@@ -127,8 +125,7 @@ static void disk_put(struct store *store, const struct rota *rota,
     for (uint32_t i = 0; i < count; i++) {
         journal_add(&disk->journal, making(disk) - 1, &records[i]);
         given_note(disk, &records[i]);
-        sim_reserve(&turn->records, &turn->capacity, turn->count, sizeof *turn->records);
-        struct rota_record *record = &turn->records[turn->count++];
+        struct rota_record *record = SIM_NEW(turn->records, turn->count, turn->capacity);
         *record = records[i];
         if (record->kind == ROTA_RECORD_SUBMIT && !record->gone)
             record->submit.spec = store_spec_copy(record->submit.spec);
@@ -138,9 +135,7 @@ static void disk_put(struct store *store, const struct rota *rota,
 static void disk_answer(struct store *store, const struct store_request *request)
 {
     struct disk *disk = of(store);
-    sim_reserve(&disk->answers, &disk->answer_capacity, disk->answer_count,
-                  sizeof *disk->answers);
-    struct answer *answer = &disk->answers[disk->answer_count++];
+    struct answer *answer = SIM_NEW(disk->answers, disk->answer_count, disk->answer_capacity);
     *answer = (struct answer){
         .turn = making(disk), .hash = request->body_hash, .refusal = request->refusal};
     memcpy(answer->id, request->id, sizeof answer->id);
@@ -163,10 +158,9 @@ static bool disk_answer_find(struct store *store, struct store_request *request)
 static void disk_body(struct store *store, const struct store_body *body)
 {
     struct disk *disk = of(store);
-    sim_reserve(&disk->bodies, &disk->body_capacity, disk->body_count, sizeof *disk->bodies);
     char *bytes = sim_allocate(body->length, 1);
     memcpy(bytes, body->bytes, body->length);
-    disk->bodies[disk->body_count++]
+    *SIM_NEW(disk->bodies, disk->body_count, disk->body_capacity)
         = (struct body){making(disk), body->job, body->number, body->version, body->length, bytes};
 }
 
@@ -184,8 +178,7 @@ static bool disk_bodies(struct store *store, rota_job_id job, store_body_fn *tak
 static void disk_name(struct store *store, const struct catalog_name *name)
 {
     struct disk *disk = of(store);
-    sim_reserve(&disk->names, &disk->name_capacity, disk->name_count, sizeof *disk->names);
-    struct name *row = &disk->names[disk->name_count++];
+    struct name *row = SIM_NEW(disk->names, disk->name_count, disk->name_capacity);
     *row = (struct name){.turn = making(disk), .kind = name->kind, .number = name->number};
     snprintf(row->text, sizeof row->text, "%s", name->name);
 }
@@ -195,10 +188,10 @@ static bool disk_catalog(struct store *store, struct catalog_rows *rows)
     struct disk *disk = of(store);
     for (uint32_t i = 0; i < disk->name_count; i++) {
         const struct name *name = &disk->names[i];
-        sim_reserve(&rows->names, &rows->name_capacity, rows->name_count, sizeof *rows->names);
         char *text = sim_allocate(sizeof name->text, 1);
         memcpy(text, name->text, sizeof name->text);
-        rows->names[rows->name_count++] = (struct catalog_name){name->kind, name->number, text};
+        *SIM_NEW(rows->names, rows->name_count, rows->name_capacity)
+            = (struct catalog_name){name->kind, name->number, text};
     }
     return true;
 }

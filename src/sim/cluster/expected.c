@@ -78,8 +78,7 @@ struct expected_task *sim_expected_maker(struct sim *sim, rota_object_id object)
 struct expected_job *sim_expected_make(struct sim *sim, uint32_t client)
 {
     struct expected_job *job = sim_allocate(1, sizeof *job);
-    sim_reserve(&sim->jobs, &sim->job_capacity, sim->job_count, sizeof *sim->jobs);
-    sim->jobs[sim->job_count++] = job;
+    *SIM_NEW(sim->jobs, sim->job_count, sim->job_capacity) = job;
     job->client = client;
     job->count = 1 + choose(sim, OF_CLIENTS, sim->setting.tasks_max);
     bool has_when = chance(sim, OF_CONDITIONS, sim->setting.when);

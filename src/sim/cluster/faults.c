@@ -278,9 +278,11 @@ static void partition_change(struct sim *sim, bool one_way)
     sim_say(sim, "%s is cut off%s", sim->nodes[who].name, one_way ? " one way" : "");
 }
 
-bool sim_nodes_are_parted(const struct sim *sim, uint32_t one, uint32_t other)
+bool sim_node_is_reached(const struct sim *sim, uint32_t reader, uint32_t from)
 {
-    return !(sim->sides[one + 1] & sim->sides[other + 1]);
+    bool is_cut = sim->cut[0][from] || sim->cut[1][from] || sim->cut[0][reader]
+                  || sim->cut[1][reader] || !(sim->sides[reader + 1] & sim->sides[from + 1]);
+    return sim->nodes[from].up && !is_cut && sim->now >= sim->nodes[from].stalled_until;
 }
 
 bool sim_node_is_parted(const struct sim *sim, uint32_t who)

@@ -187,13 +187,7 @@ void sim_handler_hears(struct sim *sim, uint32_t who)
     struct handler *handler = &sim->handlers[who];
     struct wire_message message;
     uint32_t link = handler->link;
-    while (link != NOBODY && handler->link == link) {
-        enum wire_result result = wire_take(&sim->links[link]->in[FAR_SIDE], &message);
-        if (result == WIRE_MORE) break;
-        if (result != WIRE_GOT) {
-            wrong(sim, "a handler cannot decode a message of the server");
-            return;
-        }
+    while (handler->link == link && sim_link_take(sim, link, &message)) {
         switch (message.kind) {
         case WIRE_WELCOME_MESSAGE: handler->welcome = true, handler->sent_at = 0; break;
         case WIRE_GRANTED_MESSAGE: on_granted(sim, handler, &message.granted); break;

@@ -231,7 +231,8 @@ struct setting {
 enum { SIDE_LEFT = 1, SIDE_RIGHT = 2, SIDE_BOTH = SIDE_LEFT | SIDE_RIGHT };
 
 void setting_draw(struct sim *sim);
-bool sim_nodes_are_parted(const struct sim *sim, uint32_t one, uint32_t other);
+// Whether a worker can read from another one now.
+bool sim_node_is_reached(const struct sim *sim, uint32_t reader, uint32_t from);
 bool sim_node_is_parted(const struct sim *sim, uint32_t who);  // from the server
 void faults_change(struct sim *sim);
 void faults_clear(struct sim *sim);

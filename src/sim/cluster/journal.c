@@ -9,8 +9,7 @@ enum { LINE_MAX = 80 };
 static struct journal_turn *turn_get(struct journal *journal, uint64_t sequence)
 {
     while (journal->count < sequence) {
-        sim_reserve(&journal->turns, &journal->capacity, journal->count, sizeof *journal->turns);
-        journal->turns[journal->count++] = (struct journal_turn){0};
+        *SIM_NEW(journal->turns, journal->count, journal->capacity) = (struct journal_turn){0};
     }
     return &journal->turns[sequence - 1];
 }

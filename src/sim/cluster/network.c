@@ -27,9 +27,7 @@ uint32_t sim_link_open(struct sim *sim, enum link_kind kind, uint32_t who)
     *link = like;
     link->open[SERVER_SIDE] = link->open[FAR_SIDE] = true;
     for (int i = 0; i < 2; i++) link->flow[i].last = &link->flow[i].first;
-    sim_reserve(&sim->links, &sim->link_capacity, sim->link_count,
-                  sizeof *sim->links);
-    sim->links[sim->link_count++] = link;
+    *SIM_NEW(sim->links, sim->link_count, sim->link_capacity) = link;
     return sim->link_count - 1;
 }
 
@@ -172,4 +170,14 @@ void sim_link_release(struct link *link)
         wire_in_release(&link->in[i]);
     }
     free(link);
+}
+
+bool sim_link_take(struct sim *sim, uint32_t number, struct wire_message *message)
+{
+    if (number == NOBODY) return false;
+    struct link *link = sim->links[number];
+    enum wire_result result = wire_take(&link->in[FAR_SIDE], message);
+    bool is_bad = result != WIRE_GOT && result != WIRE_MORE;
+    if (is_bad) wrong(sim, "a %s cannot decode a message of the server", sim_link_end(link));
+    return result == WIRE_GOT;
 }

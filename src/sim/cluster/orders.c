@@ -133,10 +133,7 @@ static bool is_ours(struct sim *sim, struct node *node, uint64_t server)
         if (attempts->alive || unsafe) return false;
         node->spool_count = 0;
         node->epoch = 0;
-        for (struct attempt *attempt = NULL, *at; (at = attempts_next(attempts, attempt));) {
-            attempt = at;
-            if (at->state == ATTEMPT_SPOOLED) attempts_remove(attempts, at);
-        }
+        attempts_forget_spooled(attempts);
     }
     node->server = server;
     return true;
@@ -209,14 +206,11 @@ bool order_take(struct sim *sim, uint32_t who, const struct wire_message *messag
         for (uint32_t i = 0; i < message->show.objects.count; i++)
             sim_cache_show(sim, node, message->show.objects.items[i].object);
         return true;
-    case WIRE_STOP_MESSAGE: {
-        struct attempt *attempt
-            = attempts_find(&decide->attempts, message->stop.task, message->stop.attempt);
-        if (attempt && attempt_is_alive(attempt))
-            run_orders_stop(&node->orders, attempt, message->stop.grace);
+    case WIRE_STOP_MESSAGE:
+        run_orders_end(&node->orders, message->stop.task, message->stop.attempt,
+                       message->stop.grace);
         files_forge_stopped(sim, node, &message->stop);
         return true;
-    }
     case WIRE_RECORDED_MESSAGE: on_recorded(sim, node, &message->recorded); return true;
     case WIRE_QUIT_MESSAGE:
         see(sim, SIGHT_DRAINED);

@@ -23,9 +23,7 @@ static void process_note(struct sim *sim, uint32_t who, const struct process *pr
 void process_begin(struct sim *sim, uint32_t who, const struct wire_run *run)
 {
     struct node *node = &sim->nodes[who];
-    sim_reserve(&node->processes, &node->process_capacity, node->process_count,
-                  sizeof *node->processes);
-    struct process *process = &node->processes[node->process_count++];
+    struct process *process = SIM_NEW(node->processes, node->process_count, node->process_capacity);
     unsigned job = 0, index = 0;
     if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2) abort();
     *process = (struct process){.task = run->task,
@@ -47,17 +45,10 @@ void process_begin(struct sim *sim, uint32_t who, const struct wire_run *run)
 void report_add(struct sim *sim, struct node *node, struct attempt *attempt, enum wire_end end,
                 int32_t status)
 {
-    struct wire_finished finished = {.task = attempt->task,
-                                     .attempt = attempt->number,
-                                     .token = attempt->token,
-                                     .end = end,
-                                     .status = status,
-                                     .reason = wire_text_of("")};
-    if (attempt->state != ATTEMPT_ENDED)
-        attempts_move(&node->decide.attempts, attempt, ATTEMPT_ENDED);
-    finished.began = finished.ended = sim->now;
-    sim_reserve(&node->spool, &node->spool_capacity, node->spool_count, sizeof *node->spool);
-    node->spool[node->spool_count++] = (struct spooled){.finished = finished};
+    struct wire_finished finished
+        = attempts_refuse(&node->decide.attempts, attempt, end, status, "", sim->now);
+    *SIM_NEW(node->spool, node->spool_count, node->spool_capacity)
+        = (struct spooled){.finished = finished};
 }
 
 void report_put(const struct spooled *spooled, struct wire_out *out)

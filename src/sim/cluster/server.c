@@ -137,9 +137,7 @@ void sim_daemon_input(struct sim *sim, uint32_t number)
     if (!daemon->up) return;
     if (!link->noted) {
         link->noted = true;
-        sim_reserve(&daemon->inputs, &daemon->input_capacity, daemon->input_count,
-                      sizeof *daemon->inputs);
-        daemon->inputs[daemon->input_count++] = number;
+        *SIM_NEW(daemon->inputs, daemon->input_count, daemon->input_capacity) = number;
     }
     sim_daemon_due(sim, sim->now + 1 + choose_time(sim, OF_TURNS, THINKS));
 }

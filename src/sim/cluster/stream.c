@@ -43,9 +43,8 @@ void sim_stream_meet(struct sim *sim, uint32_t who, const struct wire_flow *flow
         if (SAME_ID(open_streams->sources[i].object, flow->object))
             source = &open_streams->sources[i];
     if (!source) {
-        sim_reserve(&open_streams->sources, &open_streams->source_capacity,
-                    open_streams->source_count, sizeof *open_streams->sources);
-        source = &open_streams->sources[open_streams->source_count++];
+        source = SIM_NEW(open_streams->sources, open_streams->source_count,
+                         open_streams->source_capacity);
     }
     *source = (struct stream_source){flow->object, number ? number - 1 : NOBODY};
 }
@@ -106,12 +105,6 @@ static void cut_off(struct sim *sim, uint32_t who, struct process *process, int6
     process_due(sim, who, process, at);
 }
 
-static bool is_cut_off(const struct sim *sim, uint32_t one, uint32_t other)
-{
-    return sim->cut[0][one] || sim->cut[1][one] || sim->cut[0][other]
-           || sim->cut[1][other] || sim_nodes_are_parted(sim, one, other);
-}
-
 static void drink(struct sim *sim, struct process *process, uint32_t from, bool near,
                   struct kept_stream *stream)
 {
@@ -133,8 +126,7 @@ static void read_begin(struct sim *sim, uint32_t who, struct process *process)
     process->reading = READ_WAITS;
     process->from = from;
     bool near = from == who;
-    bool reached = near || (from != NOBODY && sim->nodes[from].up && !is_cut_off(sim, who, from)
-                            && sim->now >= sim->nodes[from].stalled_until);
+    bool reached = near || (from != NOBODY && sim_node_is_reached(sim, who, from));
     if (!reached) return cut_off(sim, who, process, sim->now + AWAY);
     struct kept_stream *stream = stream_find(&sim->nodes[from].open_streams, object);
     if (stream && !stream->is_taken)
@@ -156,9 +148,7 @@ static void write_begin(struct sim *sim, uint32_t who, const struct process *pro
     stream_source_take(open_streams, object,
                        &elsewhere);  // as in worker/agent/streams.c
     if (!stream) {
-        sim_reserve(&open_streams->items, &open_streams->capacity, open_streams->count,
-                    sizeof *open_streams->items);
-        stream = &open_streams->items[open_streams->count++];
+        stream = SIM_NEW(open_streams->items, open_streams->count, open_streams->capacity);
     }
     *stream = (struct kept_stream){.object = object, .attempt = process->attempt};
     for (uint32_t i = 0; i < node->process_count; i++) {

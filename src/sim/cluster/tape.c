@@ -19,8 +19,7 @@ uint32_t choose(struct sim *sim, enum stream stream, uint32_t bound)
     struct tape *tape = &sim->tape;
     uint32_t value = bound > 1 ? draw(tape, stream, bound) : 0;
     if (bound <= 1) return 0;
-    sim_reserve(&tape->made, &tape->capacity, tape->length, sizeof *tape->made);
-    tape->made[tape->length++] = (uint16_t)value;
+    *SIM_NEW(tape->made, tape->length, tape->capacity) = (uint16_t)value;
     if (tape->out) fprintf(tape->out, "%u\n", value), fflush(tape->out);
     return value;
 }

@@ -125,20 +125,6 @@ static void server_timers(struct sim *sim, uint32_t who, int64_t now)
     }
 }
 
-static void must_end(struct sim *sim, uint32_t who, int64_t now)
-{
-    struct node *node = &sim->nodes[who];
-    struct attempt *attempt = NULL;
-    while ((attempt = decide_must_end(&node->decide, attempt, now))) {
-        bool fences = attempt->is_exclusive && decide_lease_is_over(&node->decide, now);
-        if (fences) {
-            attempts_fence(&node->decide.attempts, attempt);
-            see(sim, SIGHT_FENCED);
-        }
-        run_orders_stop(&node->orders, attempt, 0);
-    }
-}
-
 // Input on its connection comes before what is due on its clock.
 static void late_take(struct sim *sim, struct node *node)
 {
@@ -164,7 +150,9 @@ void sim_node_work(struct sim *sim, uint32_t who)
     }
     int64_t now = sim_node_clock(sim, node);
     server_timers(sim, who, now);
-    must_end(sim, who, now);
+    uint32_t unfenced = node->decide.attempts.unfenced;
+    run_orders_expire(&node->orders, now);
+    sim->result->seen[SIGHT_FENCED] += unfenced - node->decide.attempts.unfenced;
     sim_node_flush(sim, who);
     sim_node_schedule(sim, who);
 }

@@ -206,16 +206,6 @@ static void end_look(struct agent *agent, int64_t now)
 
 // ---- The loop ----------------------------------------------------------------------------------
 
-static void must_end(struct agent *agent, int64_t now)
-{
-    struct decide *decide = &agent->decide;
-    for (struct attempt *attempt = NULL; (attempt = decide_must_end(decide, attempt, now));) {
-        bool is_fenced = attempt->is_exclusive && decide_lease_is_over(decide, now);
-        run_orders_stop(&agent->orders, attempt, is_fenced ? 0 : attempt->grace);
-        if (is_fenced && attempt_is_alive(attempt)) attempts_fence(&decide->attempts, attempt);
-    }
-}
-
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -263,7 +253,7 @@ static void turn(struct agent *agent)
     int64_t now = os_boottime();
     service_beat(agent, now);
     server_timers(agent, now);
-    must_end(agent, now);
+    run_orders_expire(&agent->orders, now);
     leave_look(agent);
     if (agent->worker)
         fence_set(&agent->fence, decide_fence_due(&agent->decide),

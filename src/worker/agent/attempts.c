@@ -124,6 +124,27 @@ void attempts_fence(struct attempts *attempts, struct attempt *attempt)
     assert(attempt->is_fenced);
 }
 
+struct wire_finished attempts_refuse(struct attempts *attempts, struct attempt *attempt,
+                                     enum wire_end end, int error, const char *reason,
+                                     rota_time now)
+{
+    if (attempt->state != ATTEMPT_ENDED) attempts_move(attempts, attempt, ATTEMPT_ENDED);
+    return (struct wire_finished){.task = attempt->task,
+                                  .attempt = attempt->number,
+                                  .token = attempt->token,
+                                  .began = now,
+                                  .ended = now,
+                                  .end = end,
+                                  .status = error,
+                                  .reason = wire_text_of(reason)};
+}
+
+void attempts_forget_spooled(struct attempts *attempts)
+{
+    for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
+        if (attempt->state == ATTEMPT_SPOOLED) attempts_remove(attempts, attempt);
+}
+
 void attempts_release(struct attempts *attempts)
 {
     pool_release(&attempts->memory, &attempts->rows);

@@ -138,15 +138,6 @@ void server_beat(struct agent *agent)
     wire_put(&agent->server->out, &message);
 }
 
-static void spooled_forget(struct agent *agent)
-{
-    struct attempts *attempts = &agent->decide.attempts;
-    for (struct attempt *attempt = NULL, *at; (at = attempts_next(attempts, attempt));) {
-        attempt = at;
-        if (at->state == ATTEMPT_SPOOLED) attempts_remove(attempts, at);
-    }
-}
-
 // A task of one database is not the task with the same number of another. Commands for the other
 // one continue: its server may return, and this one may be a mistake.
 static bool is_ours(struct agent *agent, uint64_t server)
@@ -161,7 +152,7 @@ static bool is_ours(struct agent *agent, uint64_t server)
     if (spool->count)
         agent_say(agent, "%u reports for another server are moved to %s", spool->count,
                   agent->options->folder);
-    spooled_forget(agent);
+    attempts_forget_spooled(&agent->decide.attempts);
     agent->epoch = 0;
     return spool_belongs(spool, server);
 }

@@ -67,6 +67,12 @@ struct attempt *attempts_next(const struct attempts *attempts, const struct atte
 void attempts_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state);
 void attempts_stop(struct attempts *attempts, struct attempt *attempt);
 void attempts_fence(struct attempts *attempts, struct attempt *attempt);
+// The report of one that has no process; it is ENDED from now on.
+struct wire_finished attempts_refuse(struct attempts *attempts, struct attempt *attempt,
+                                     enum wire_end end, int error, const char *reason,
+                                     rota_time now);
+// The server that has to record these reports is gone.
+void attempts_forget_spooled(struct attempts *attempts);
 static inline uint32_t attempts_count(const struct attempts *attempts)
 {
     return pool_used(&attempts->rows);

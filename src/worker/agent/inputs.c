@@ -140,12 +140,6 @@ static void host_stop(void *context, const struct attempt *attempt, int64_t grac
     if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
-static void host_report(void *context, struct attempt *attempt, enum wire_end end, int error,
-                        const char *reason)
-{
-    report_refused(context, attempt, end, error, reason);
-}
-
 // Not a failure of the task: the server has the object made again, or uses another worker.
 static void host_report_input(void *context, struct attempt *attempt)
 {
@@ -164,7 +158,7 @@ const struct run_host inputs_host = {
     .object_lost = host_object_lost,
     .start = host_start,
     .stop = host_stop,
-    .report = host_report,
+    .report = report_refused,
     .report_input = host_report_input,
 };
 

@@ -210,7 +210,8 @@ void streams_work(struct agent *agent, int64_t ticks);
 // ---- reports.c: messages of the process that runs commands ----------------------------------
 
 void reports_take(struct agent *agent);
-void report_refused(struct agent *agent, struct attempt *attempt, enum wire_end end, int error,
+// Its context is the agent.
+void report_refused(void *context, struct attempt *attempt, enum wire_end end, int error,
                     const char *reason);
 void reports_sync(struct agent *agent, int64_t now);
 void reports_send(struct agent *agent);

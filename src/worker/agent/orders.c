@@ -69,13 +69,6 @@ static void on_run(struct agent *agent, const struct wire_message *message)
         server_drop(agent, "it sent too many commands, or invalid ones");
 }
 
-static void on_stop(struct agent *agent, const struct wire_stop *stop)
-{
-    struct attempt *attempt = attempts_find(&agent->decide.attempts, stop->task, stop->attempt);
-    if (attempt && attempt_is_alive(attempt))
-        run_orders_stop(&agent->orders, attempt, stop->grace);
-}
-
 static void on_recorded(struct agent *agent, const struct wire_recorded *recorded)
 {
     struct attempts *attempts = &agent->decide.attempts;
@@ -128,7 +121,10 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_BEATEN_MESSAGE: on_beaten(agent, &message->beaten); return true;
     case WIRE_PROBE_MESSAGE: server_beat(agent); return true;
     case WIRE_RUN_MESSAGE: on_run(agent, message); return true;
-    case WIRE_STOP_MESSAGE: on_stop(agent, &message->stop); return true;
+    case WIRE_STOP_MESSAGE:
+        run_orders_end(&agent->orders, message->stop.task, message->stop.attempt,
+                       message->stop.grace);
+        return true;
     case WIRE_RECORDED_MESSAGE: on_recorded(agent, &message->recorded); return true;
     case WIRE_LOG_MESSAGE: on_log(agent, &message->log); return true;
     case WIRE_FETCH_MESSAGE: inputs_fetch(agent, &message->fetch); return true;

@@ -28,18 +28,12 @@ static void report_add(struct agent *agent, struct attempt *attempt,
     if (agent->is_welcome && !agent->unsent) agent->unsent = report;
 }
 
-void report_refused(struct agent *agent, struct attempt *attempt, enum wire_end end, int error,
+void report_refused(void *context, struct attempt *attempt, enum wire_end end, int error,
                     const char *reason)
 {
-    struct wire_finished finished = {.task = attempt->task,
-                                     .attempt = attempt->number,
-                                     .token = attempt->token,
-                                     .end = end,
-                                     .status = error,
-                                     .reason = wire_text_of(reason)};
-    if (attempt->state != ATTEMPT_ENDED)
-        attempts_move(&agent->decide.attempts, attempt, ATTEMPT_ENDED);
-    finished.began = finished.ended = os_now();
+    struct agent *agent = context;
+    struct wire_finished finished
+        = attempts_refuse(&agent->decide.attempts, attempt, end, error, reason, os_now());
     report_add(agent, attempt, &finished);
 }
 

@@ -163,6 +163,22 @@ void run_orders_stop(struct run_orders *orders, struct attempt *attempt, int64_t
     orders->host->report(orders->context, attempt, WIRE_STOPPED, 0, "");
 }
 
+void run_orders_end(struct run_orders *orders, rota_task_id task, uint32_t number, int64_t grace)
+{
+    struct attempt *attempt = attempts_find(&orders->decide->attempts, task, number);
+    if (attempt && attempt_is_alive(attempt)) run_orders_stop(orders, attempt, grace);
+}
+
+void run_orders_expire(struct run_orders *orders, int64_t now)
+{
+    struct decide *decide = orders->decide;
+    for (struct attempt *attempt = NULL; (attempt = decide_must_end(decide, attempt, now));) {
+        bool is_fenced = attempt->is_exclusive && decide_lease_is_over(decide, now);
+        run_orders_stop(orders, attempt, is_fenced ? 0 : attempt->grace);
+        if (is_fenced && attempt_is_alive(attempt)) attempts_fence(&decide->attempts, attempt);
+    }
+}
+
 // ---- RUN ----------------------------------------------------------------------------------------
 
 static void older_stop(struct run_orders *orders, const struct attempt *attempt)

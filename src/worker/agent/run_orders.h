@@ -42,6 +42,10 @@ struct run_orders {
 bool run_orders_take(struct run_orders *orders, const struct wire_message *message, int64_t now);
 // Ends an attempt that is alive.
 void run_orders_stop(struct run_orders *orders, struct attempt *attempt, int64_t grace);
+// The same by its number, if it is alive.
+void run_orders_end(struct run_orders *orders, rota_task_id task, uint32_t number, int64_t grace);
+// Ends all attempts that must not continue without a server, and fences those of the lease.
+void run_orders_expire(struct run_orders *orders, int64_t now);
 // An attempt of the task has ended: a newer one may start.
 void run_orders_ended(struct run_orders *orders, rota_task_id task, int64_t now);
 // An input has arrived, or never will: commands that wait for nothing else may start.

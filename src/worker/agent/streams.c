@@ -137,16 +137,10 @@ void streams_recorded(struct agent *agent, const struct wire_recorded *recorded)
     }
 }
 
-static void command_end(struct agent *agent, rota_task_id task, uint32_t number)
-{
-    struct attempt *attempt = attempts_find(&agent->decide.attempts, task, number);
-    if (attempt && attempt_is_alive(attempt)) run_orders_stop(&agent->orders, attempt, 0);
-}
-
 // A local reader sees the end of a good stream at once, and that of a failed one never.
 static void stream_out_give_up(struct agent *agent, struct stream_out *flow)
 {
-    if (!flow->is_good) command_end(agent, flow->reader, flow->reader_attempt);
+    if (!flow->is_good) run_orders_end(&agent->orders, flow->reader, flow->reader_attempt, 0);
     flow->is_good &= flow->is_taken;
     stream_out_over(agent, flow);
 }
@@ -213,7 +207,7 @@ static void stream_in_remove(struct agent *agent, struct stream_in *flow)
 static void reader_end(struct agent *agent, struct stream_in *flow, const char *reason)
 {
     agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
-    command_end(agent, flow->task, flow->attempt);
+    run_orders_end(&agent->orders, flow->task, flow->attempt, 0);
     stream_in_remove(agent, flow);
 }
 
@@ -466,7 +460,7 @@ static void broken_end(struct agent *agent, int64_t ticks)
         flow->is_ending = true;
         agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task,
                   flow->reason);
-        command_end(agent, flow->task, flow->attempt);
+        run_orders_end(&agent->orders, flow->task, flow->attempt, 0);
     }
 }
 
