@@ -3,7 +3,6 @@
 // A worker knows an attempt by the task id and attempt number it was told. If that task is removed
 // and another task takes over the execution, the attempt keeps the old name.
 #include "base/planted.h"
-#include "core/core.h"
 #include "core/prefetch.h"
 
 rota_task_id attempt_name(const struct rota *rota, task_row row)

@@ -1,5 +1,4 @@
 // place_claim.c - the policy claim: a handler gets the task that waited longest.
-#include "core/core.h"
 #include "core/prefetch.h"
 
 void claim_add(struct rota *rota, task_row row)

@@ -4,7 +4,6 @@
 // below 16 have a bucket each, larger ones share two for every doubling. A short bucket is sorted
 // by rank and age; in a long one a new task goes to the tail, because finding its place would cost
 // more than it is worth.
-#include "core/core.h"
 #include "core/prefetch.h"
 
 static uint32_t bucket_of(uint32_t rank)

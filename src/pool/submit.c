@@ -66,12 +66,6 @@ static bool draft_reserve(struct rota_pool *pool, struct draft *draft, uint32_t 
            && ARRAY_RESERVE(&pool->memory, draft->edges, draft->edge_capacity, edges);
 }
 
-static void draft_release(struct rota_pool *pool, struct draft *draft)
-{
-    ARRAY_RELEASE(&pool->memory, draft->tasks, draft->task_capacity);
-    ARRAY_RELEASE(&pool->memory, draft->edges, draft->edge_capacity);
-}
-
 static struct rota_task_spec task_spec(const struct rota_pool *pool,
                                        const struct rota_pool_job *spec, uint32_t index,
                                        const struct job *job)
@@ -176,7 +170,8 @@ static enum rota_error submit_to_core(struct rota_pool *pool, const struct rota_
     }
     turn_take(pool);
     turn_wake(pool);
-    draft_release(pool, &draft);
+    ARRAY_RELEASE(&pool->memory, draft.tasks, draft.task_capacity);
+    ARRAY_RELEASE(&pool->memory, draft.edges, draft.edge_capacity);
     return error;
 }
 

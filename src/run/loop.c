@@ -4,7 +4,6 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 // A turn costs the same for one message as for ten. While the worker has enough tasks, messages are

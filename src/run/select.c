@@ -1,7 +1,6 @@
 // select.c - which tasks run: those selected by name, and their dependencies.
 #include "run/run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_called(const char *called, const char *name, size_t length)

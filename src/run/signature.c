@@ -7,7 +7,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "run/loop.h"
 #include "os/json.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 // expires.
 #include "server/cluster/request.h"
 
-#include "turn/attempt_end.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -261,26 +260,32 @@ static bool was_taken(struct cluster *cluster, struct cluster_peer *peer,
     return true;
 }
 
+// Ends a claim, and records the end of its attempt unless the handler gives the task back.
+static void claim_end(struct cluster *cluster, struct cluster_peer *peer,
+                      const struct cluster_request *request, const struct rota_event *event,
+                      int32_t status, wire_text reason)
+{
+    if (cluster_request_is_old(cluster, peer, request)) return;
+    if (was_taken(cluster, peer, request, event)) return;
+    rota_task_id task = event->claim.task;
+    struct cluster_claim *claim = cluster_claim_find(cluster, task, event->claim.handler);
+    enum rota_error error = server_step(cluster->server, event);
+    if (error) return refuse(cluster, peer, request, event, error);
+    if (claim && !(event->claim.flags & ROTA_GIVEN_BACK)) end_note(cluster, claim, status, reason);
+    claim_drop(cluster, event->claim.handler);
+    cluster_request_done(cluster, peer, request, "done");
+}
+
 void cluster_deliver(struct cluster *cluster, struct cluster_peer *peer,
                      const struct wire_deliver *deliver)
 {
     struct rota_event event = {.kind = ROTA_EVENT_DELIVER};
     struct cluster_request request = {deliver->high, deliver->low, 0};
     request.hash = hash_of(WIRE_DELIVER_MESSAGE, deliver->task, deliver->token, deliver->flags);
-    if (cluster_request_is_old(cluster, peer, &request)) return;
     event.claim.handler = deliver->token;
     event.claim.task = deliver->task;
     event.claim.flags = deliver->flags & (ROTA_DELIVERED_OK | ROTA_NOFETCH_OK);
-    if (was_taken(cluster, peer, &request, &event)) return;
-    struct cluster_claim *claim = cluster_claim_find(cluster, deliver->task, deliver->token);
-    enum rota_error error = server_step(cluster->server, &event);
-    if (error) {
-        refuse(cluster, peer, &request, &event, error);
-        return;
-    }
-    if (claim) end_note(cluster, claim, 0, deliver->reason);
-    claim_drop(cluster, deliver->token);
-    cluster_request_done(cluster, peer, &request, "done");
+    claim_end(cluster, peer, &request, &event, 0, deliver->reason);
 }
 
 void cluster_fail(struct cluster *cluster, struct cluster_peer *peer, const struct wire_fail *fail)
@@ -288,21 +293,9 @@ void cluster_fail(struct cluster *cluster, struct cluster_peer *peer, const stru
     struct rota_event event = {.kind = ROTA_EVENT_FAIL};
     struct cluster_request request = {fail->high, fail->low, 0};
     request.hash = hash_of(WIRE_FAIL_MESSAGE, fail->task, fail->token, fail->flags);
-    if (cluster_request_is_old(cluster, peer, &request)) return;
     event.claim.handler = fail->token;
     event.claim.task = fail->task;
     event.claim.flags = fail->flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
     event.claim.status = fail->status;
-    if (was_taken(cluster, peer, &request, &event)) return;
-    struct cluster_claim *claim = cluster_claim_find(cluster, fail->task, fail->token);
-    enum rota_error error = server_step(cluster->server, &event);
-    if (error) {
-        refuse(cluster, peer, &request, &event, error);
-        return;
-    }
-    bool given_back = fail->flags & ROTA_GIVEN_BACK;
-    if (claim && !given_back)
-        end_note(cluster, claim, fail->status ? fail->status : 1, fail->reason);
-    claim_drop(cluster, fail->token);
-    cluster_request_done(cluster, peer, &request, "done");
+    claim_end(cluster, peer, &request, &event, fail->status ? fail->status : 1, fail->reason);
 }

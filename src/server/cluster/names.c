@@ -3,7 +3,6 @@
 #include "base/planted.h"
 #include "server/cluster/cluster.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

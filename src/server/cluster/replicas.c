@@ -43,19 +43,15 @@ static void replica_tell(struct cluster *cluster, struct cluster_peer *peer,
     server_step(cluster->server, &event);
 }
 
-static bool is_liar(const struct cluster *cluster, const struct cluster_peer *peer,
-                    const struct wire_file *file)
-{
-    return cluster_is_liar(cluster, file->object, peer->worker->id);
-}
-
 static void replicas_tell(struct cluster *cluster, struct cluster_peer *peer,
                           const wire_files *files, enum rota_event_kind kind)
 {
     for (uint32_t i = 0; i < files->count; i++) {
         const struct wire_file *file = &files->items[i];
         bool is_news = kind == ROTA_EVENT_OBJECT_HELD;
-        if (is_news && (is_stray(cluster, file->object) || is_liar(cluster, peer, file))) continue;
+        bool is_refused = is_stray(cluster, file->object)
+                          || cluster_is_liar(cluster, file->object, peer->worker->id);
+        if (is_news && is_refused) continue;
         // Content other than the recorded one is not a copy, whatever was reported before.
         bool is_false = is_news && cluster_is_false(cluster, file);
         replica_tell(cluster, peer, file, is_false ? ROTA_EVENT_OBJECT_LOST : kind);

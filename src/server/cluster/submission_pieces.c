@@ -71,11 +71,6 @@ static const char *piece_keep(struct cluster *cluster, struct cluster_peer *peer
     return cluster->draft_bytes > DRAFTS_MAX ? too_many : NULL;
 }
 
-static bool is_of(const struct cluster_draft *draft, const struct wire_submit *submit)
-{
-    return SAME_ID(*draft, *submit);
-}
-
 // Tasks are numbered without gaps.
 uint32_t cluster_next_task(const struct cluster *cluster, uint32_t job)
 {
@@ -177,7 +172,7 @@ static void draft_wait(struct cluster *cluster, struct cluster_peer *peer)
 void cluster_submit(struct cluster *cluster, struct cluster_peer *peer,
                     const struct wire_submit *submit)
 {
-    bool is_another = peer->draft && !is_of(peer->draft, submit);
+    bool is_another = peer->draft && !SAME_ID(*peer->draft, *submit);
     if (is_another && !peer->draft->is_refused) {
         cluster_turn_away(peer, WIRE_REFUSED_REQUEST, "the previous submission is incomplete");
         cluster_draft_drop(cluster, peer);

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool define_refuse(struct define *define, const struct entry *entry, const char *format, ...)

@@ -2,7 +2,6 @@
 // the child.
 #include "sim/program/isolate.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,5 +1,4 @@
 // journal.c - the journal: all changes, one row per turn.
-#include "store/sqlite/journal.h"
 #include "store/sqlite/sqlite.h"
 
 uint64_t sqlite_journal_last(const struct store *base)

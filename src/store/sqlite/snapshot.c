@@ -1,5 +1,4 @@
 // snapshot.c - reads a snapshot of a database file on a read-only connection.
-#include "store/sqlite/journal.h"
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/reader.h"
 

@@ -1,5 +1,4 @@
 // sqlite.c - opens, checks and closes the SQLite store.
-#include "store/sqlite/journal.h"
 #include "store/sqlite/open.h"
 #include "store/sqlite/sqlite.h"
 

@@ -26,7 +26,7 @@ void schema_refuse(struct store_error *error, const char *path, int64_t version)
 extern const unsigned char schema_image[];
 extern const size_t schema_image_size;
 
-// ---- by_task.c: the edges, inputs and outputs of a submission, by task ---------------
+// ---- put_submit.c: the edges, inputs and outputs of a submission, by task ------------
 
 // Items of one kind, sorted by the task they belong to; the sort is stable.
 struct by_task {
@@ -35,11 +35,6 @@ struct by_task {
     uint32_t item_capacity, first_capacity;
     bool sorted;  // they were in this order already
 };
-
-// owner(spec, i) is 0 for items of no task, else the index of the task plus 1.
-typedef uint32_t task_owner_fn(const struct rota_job_spec *spec, uint32_t first, uint32_t item);
-bool by_task_build(struct by_task *by_task, const struct rota_job_spec *spec, uint32_t first,
-                   uint32_t count, task_owner_fn *owner);
 void by_task_release(struct by_task *by_task);
 
 // ---- statements.c: prepared at their first use -------------------------------------------
@@ -286,6 +281,12 @@ bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text 
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
 extern const sqlite3_mem_methods small_alloc_methods;  // small_alloc.c: the allocator of SQLite
+
+// journal.c: all changes, one row per turn
+uint64_t sqlite_journal_last(const struct store *store);
+bool sqlite_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
+                    void *context);
+bool sqlite_label_find(struct store *store, rota_task_id task, struct store_label *label);
 
 // ---- busy.c: another program has locked the database ------------------------------------------
 

@@ -12,6 +12,7 @@
 
 // ---- inventory.c: contents of the cache -----------------------------------------------------
 
+struct agent;
 struct inventory {
     struct memory memory;
     struct pool rows;
@@ -20,9 +21,10 @@ struct inventory {
 
 bool inventory_add(struct inventory *inventory, const wire_files *files);  // false: out of memory
 void inventory_remove(struct inventory *inventory, const wire_files *files);
-// Sends HELD for all that exist, then HELD_ALL; the others are removed.
+// Sends HELD for all that exist and for results, then HELD_ALL; the others are removed.
 void inventory_tell(struct inventory *inventory, struct cache *cache, struct wire_out *out);
 void inventory_release(struct inventory *inventory);
+void known_take(struct agent *agent, const struct wire_known *known);  // a result, by its key
 
 // ---- logs.c: output of commands, in pieces --------------------------------------------------
 
@@ -174,11 +176,6 @@ void holdings_lost(struct agent *agent, rota_object_id object);
 void holdings_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
 // One or the other, after a check.
 void holdings_show(struct agent *agent, const wire_files *objects);
-
-// ---- known_results.c: results, by content key ---------------------------------------------------
-
-void known_take(struct agent *agent, const struct wire_known *known);
-void known_tell(struct cache *cache, struct wire_out *out);  // HELD for each that exists
 
 // ---- shared_results.c: objects with two names -----------------------------------------------
 

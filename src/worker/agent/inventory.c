@@ -1,6 +1,8 @@
-// inventory.c - the objects in the cache, reported on each new connection as far as they still
-// exist.
+// inventory.c - the objects and results in the cache, reported on each new connection as far as
+// they still exist.
 #include "worker/agent/internal.h"
+
+#include <stdlib.h>
 
 enum { HELD_AT_ONCE = 1000 };
 
@@ -72,51 +74,76 @@ void inventory_remove(struct inventory *inventory, const wire_files *files)
     }
 }
 
-static void held_put(struct wire_out *out, struct wire_file *items, uint32_t count)
+// Objects and results are reported in messages of many items.
+struct telling {
+    struct wire_out *out;
+    struct wire_file items[HELD_AT_ONCE];
+    uint32_t count, all;
+};
+
+static void told_put(struct telling *telling)
 {
     struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
-    message.held.objects = (wire_files){items, count};
-    if (count) wire_put(out, &message);
+    message.held.objects = (wire_files){telling->items, telling->count};
+    if (telling->count) wire_put(telling->out, &message);
+    telling->count = 0;
 }
 
-static void all_put(struct wire_out *out, uint64_t count)
+static void tell(struct telling *telling, const struct wire_file *file)
 {
-    struct wire_message message = {.kind = WIRE_HELD_ALL_MESSAGE};
-    message.held_all.count = count;
-    wire_put(out, &message);
+    struct wire_file *item = &telling->items[telling->count++];
+    *item = *file;
+    item->name = item->path = wire_text_of("");
+    telling->all++;
+    if (telling->count == HELD_AT_ONCE) told_put(telling);
+}
+
+static bool key_tell(void *context, rota_object_id key)
+{
+    struct telling *telling = context;
+    tell(telling, &(struct wire_file){.kind = WIRE_RESULT, .object = key});
+    return telling->all < WIRE_RESULTS_MAX;
 }
 
 void inventory_tell(struct inventory *inventory, struct cache *cache, struct wire_out *out)
 {
-    struct wire_file items[HELD_AT_ONCE];
+    struct telling objects = {.out = out}, results = {.out = out};
+    struct wire_message message = {.kind = WIRE_HELD_ALL_MESSAGE};
     struct cache_entry entry;
-    uint32_t count = 0;
-    uint64_t all = 0;
     for (uint32_t i = 1; i < inventory->rows.count; i++) {
         const struct row *row = row_at(inventory, i);
         if (!row->kind) continue;  // it is free
-        if (!cache_find(cache, row->object, &entry)) {
+        if (cache_find(cache, row->object, &entry))
+            tell(&objects, &(struct wire_file){.kind = row->kind,
+                                               .object = row->object,
+                                               .bytes = entry.bytes,
+                                               .content = cache_entry_content(&entry)});
+        else
             row_remove(inventory, i);
-            continue;
-        }
-        all++;
-        items[count++] = (struct wire_file){.kind = row->kind,
-                                            .name = wire_text_of(""),
-                                            .path = wire_text_of(""),
-                                            .object = row->object,
-                                            .bytes = entry.bytes,
-                                            .content = cache_entry_content(&entry)};
-        if (count < HELD_AT_ONCE) continue;
-        held_put(out, items, count);
-        count = 0;
     }
-    held_put(out, items, count);
-    known_tell(cache, out);
-    all_put(out, all);
+    told_put(&objects);
+    cache_known_each(cache, key_tell, &results);
+    told_put(&results);
+    message.held_all.count = objects.all;
+    wire_put(out, &message);
 }
 
 void inventory_release(struct inventory *inventory)
 {
     pool_release(&inventory->memory, &inventory->rows);
     map_release(&inventory->memory, &inventory->by_hash);
+}
+
+// ---- Results, by content key --------------------------------------------------------------------
+
+void known_take(struct agent *agent, const struct wire_known *known)
+{
+    struct cache *cache = &agent->inputs.cache;
+    uint32_t count = known->outputs.count, found = 0;
+    struct cache_entry *entries = calloc(count + 1, sizeof *entries);
+    while (entries && found < count
+           && cache_find(cache, known->outputs.items[found].object, &entries[found]))
+        found++;
+    if (entries && found == count) cache_known_put(cache, known->key, entries, count);
+    free(entries);
 }

@@ -15,7 +15,6 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -1,7 +1,6 @@
 // spool_read.c - decodes a file of reports, and finds where it is damaged.
 #include "worker/agent/spool.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAGIC = 16 };

@@ -14,7 +14,6 @@
 #include "os/os.h"
 #include "worker/process/eviction.h"
 #include "worker/process/stream_tee.h"
-#include "worker/process/internal.h"
 #include "base/base.h"
 
 #include <errno.h>
@@ -111,12 +110,6 @@ static void refuse(struct worker *worker, const struct wire_run *message, int er
     report_finished(worker, &run);
 }
 
-static bool running_reserve(struct worker *worker)
-{
-    return ARRAY_MORE_RAW(&memory_heap, worker->running, worker->running_count,
-                          worker->running_capacity);
-}
-
 static void queue_stopped(struct worker *worker, struct attempt *attempt)
 {
     attempt->end = WIRE_STOPPED;
@@ -147,7 +140,9 @@ void attempts_start(struct worker *worker)
 {
     for (struct attempt *attempt; (attempt = worker->queue.first);) {
         if (cores_of(attempt) > worker->cores - worker->cores_used) return;
-        if (!running_reserve(worker)) return;
+        if (!ARRAY_MORE_RAW(&memory_heap, worker->running, worker->running_count,
+                            worker->running_capacity))
+            return;
         attempt_take_first(&worker->queue);
         if (!attempt_begin(worker, attempt)) {
             attempt_end(worker, attempt);

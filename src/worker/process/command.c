@@ -1,7 +1,6 @@
 // command.c - a copy of a RUN message with all arguments of execve(), kept until it has ended.
 #define _GNU_SOURCE
 #include "worker/process/stream_tee.h"
-#include "worker/process/internal.h"
 
 #include <inttypes.h>
 #include <limits.h>

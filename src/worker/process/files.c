@@ -3,7 +3,6 @@
 #include "object/cache/cache.h"
 #include "worker/process/stream_tee.h"
 #include "worker/process/user.h"
-#include "worker/process/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

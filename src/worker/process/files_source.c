@@ -3,7 +3,6 @@
 #include "os/os.h"
 #include "object/cache/internal.h"
 #include "worker/process/user.h"
-#include "worker/process/internal.h"
 #include "base/base.h"
 
 #include <dirent.h>

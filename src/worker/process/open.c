@@ -3,7 +3,6 @@
 #include "os/os.h"
 #include "worker/process/user.h"
 #include "worker/process/signal_wall.h"
-#include "worker/process/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/user.h"
-#include "worker/process/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

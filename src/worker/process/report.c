@@ -3,7 +3,6 @@
 #include "worker/process/internal.h"
 
 #include <stdio.h>
-#include <sys/wait.h>
 
 // The delay of a start report in microseconds: the end often follows and is sent with it.
 enum { REPORT_STARTED_WAITS = 4000 };

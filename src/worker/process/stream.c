@@ -9,7 +9,6 @@
 #include "os/os.h"
 #include "worker/process/stream_tee.h"
 #include "worker/process/user.h"
-#include "worker/process/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

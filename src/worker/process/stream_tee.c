@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "worker/process/stream_tee.h"
 #include "worker/process/user.h"
-#include "worker/process/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

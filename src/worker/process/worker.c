@@ -3,7 +3,6 @@
 #include "os/os.h"
 #include "worker/process/eviction.h"
 #include "worker/process/stream_tee.h"
-#include "worker/process/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
