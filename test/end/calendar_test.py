@@ -5,7 +5,7 @@ from end import Base, Tap, callable_text as task
 
 say = Tap.say
 
-with Base() as base:  # WS-22; 2040-03-19 is a Monday, and Europe changes its clocks on the 25th
+with Base() as base:  # 2040-03-19 is a Monday, and Europe changes its clocks on the 25th
     base.define(task("late", "start_times: 23:59")
                 + task("window", "run_window: 22:00-02:00", "start_mins: 20")
                 + task("monday", "run_days: mo", "start_times: 10:00")

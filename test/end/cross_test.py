@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cross_test - scenarios that combine features, with real processes: lanes, losses, restarts (X).
+"""cross_test - scenarios that combine features, with real processes: lanes, losses, restarts.
 
-doc/testing.md says where each scenario is tested.
+doc/testing.md lists its plays.
 """
 from end import Tap
 from story import Story, tells

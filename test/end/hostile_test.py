@@ -404,9 +404,9 @@ def workers(cluster):
 
 
 def registration(cluster):
-    with Stranger(cluster.socket, "WORKER", "twin", 5) as old:
+    with Stranger(cluster.socket, "WORKER", "duplicate", 5) as old:
         old.says("JOIN", cores=1, machine="nowhere").says("BEAT", sent=1).answer("BEATEN")
-        with Stranger(cluster.socket, "WORKER", "twin", 6) as new:
+        with Stranger(cluster.socket, "WORKER", "duplicate", 6) as new:
             same("registration: the older of two is closed", old.answer(), "closed")
             new.says("JOIN", cores=1, machine="nowhere", attempts=[
                 {"task": (1, 7), "attempt": 3, "state": WIRE["ATTEMPT_RUNNING"]}])
@@ -414,7 +414,7 @@ def registration(cluster):
             same("registration: what the server does not know is to be stopped",
                  (told[1]["task"], told[1]["attempt"]), ((1, 7), 3))
             with Stranger(cluster.socket) as late:
-                late.says("GREET", version=VERSION, role=WIRE["WORKER"], name="twin", boot=7,
+                late.says("GREET", version=VERSION, role=WIRE["WORKER"], name="duplicate", boot=7,
                           connection=4)
                 same("registration: one that comes late is not taken", late.turned_away(),
                      "refuse state")

@@ -19,11 +19,11 @@ def works(cluster, process, times=1):
     cluster.until(lambda: process.said().count("connected to") >= times, "a worker works")
 
 
-def twin(cluster, name, folder, *words):
+def duplicate(cluster, name, folder, *words):
     """A worker that is expected to end at once; its exit status, and what it said."""
-    if os.path.exists(cluster.path("twin.log")):
-        os.unlink(cluster.path("twin.log"))
-    process = Process(cluster.path("twin.log"), "worker", "--server", cluster.socket, "--name",
+    if os.path.exists(cluster.path("duplicate.log")):
+        os.unlink(cluster.path("duplicate.log"))
+    process = Process(cluster.path("duplicate.log"), "worker", "--server", cluster.socket, "--name",
                       name, "--folder", cluster.path(folder), *words)
     try:
         return process.process.wait(PATIENCE), process.said()
@@ -51,14 +51,14 @@ def one_name():
     with Cluster(lease=60) as cluster:
         works(cluster, cluster.work("vm"))
         running(cluster)
-        status, said = twin(cluster, "vm", "other")
+        status, said = duplicate(cluster, "vm", "other")
         say(status == 2 and in_use("a process of the server's machine", said),
             "a second worker of a name is refused", (status, said))
         shutil.copytree(cluster.path("vm"), cluster.path("copy"), symlinks=True,
                         ignore=lambda _, names: [name for name in names if name == "sock"])
-        status, said = twin(cluster, "vm", "copy")
+        status, said = duplicate(cluster, "vm", "copy")
         say(status == 2 and "was copied" in said, "a copied folder is noticed", (status, said))
-        status, said = twin(cluster, "vm2", "copy")
+        status, said = duplicate(cluster, "vm2", "copy")
         say(status == 2 and "was copied" in said, "also under another name", (status, said))
         hostile(cluster)
         say(attempts(cluster) == [(1, "SUCCESS")], "the first has lost nothing",
@@ -119,19 +119,19 @@ def another_key():
         cluster.until(lambda: "keys read again" in cluster.server.said(), "HUP")
         first = cluster.work("vm", 2, "--server", cluster.address, *cluster.key("worker"))
         works(cluster, first)
-        status, said = twin(cluster, "vm", "other", "--server", cluster.address,
+        status, said = duplicate(cluster, "vm", "other", "--server", cluster.address,
                             *cluster.key("worker"))
         say(status == 2 and in_use(r"127\.0\.0\.1:\d+", said),
             "the message has its address and time", (status, said))
         first.kill(15)
         other = ["--server", cluster.address, "--key", cluster.path("second.key")]
-        status, said = twin(cluster, "vm", "vm", *other)
+        status, said = duplicate(cluster, "vm", "vm", *other)
         say(status == 2 and "belongs to key" in said and "rota worker forget vm" in said,
             "a name belongs to the key that used it first", (status, said))
         cluster.server.kill()
         cluster.serve()
         other[1] = cluster.address
-        status, said = twin(cluster, "vm", "vm", *other)
+        status, said = duplicate(cluster, "vm", "vm", *other)
         say(status == 2, "also for the next server", (status, said))
         # The server may have been killed before it knew that the first one has left.
         cluster.until(lambda: forget(cluster, "vm").returncode == 0, "its lease has ended")
@@ -149,9 +149,9 @@ def thirty():
         works(cluster, cluster.work("vm", 15))
         cluster.submit(probes(cluster.folder, "t", 30, 15, lambda: 1), lanes={"line": {}})
         for i in range(5):
-            twin(cluster, "vm", f"other{i}", "-j", "15")
+            duplicate(cluster, "vm", f"other{i}", "-j", "15")
         done = cluster.rota("wait", "1")
-        say(done.returncode == 0 and "30 ok" in done.stdout, "thirty tasks and twins", done)
+        say(done.returncode == 0 and "30 ok" in done.stdout, "thirty tasks and duplicates", done)
         say(cluster.sql("SELECT max(attempt) FROM sched_history") == [(1,)], "each ran once")
         say(not clashes(cluster), "no two of a group at a time", clashes(cluster))
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""late_copy_test - a result or a copy of an input that appears while a task waits counts (BS-7,
-BS-8).
+"""late_copy_test - a result or a copy of an input that appears while a task waits counts.
 
 Under pull the order does not matter: the task may be submitted before or after the report.
 """

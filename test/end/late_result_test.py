@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""late_result_test - results that no task waits for any more, or never did (BS-12, BS-13).
+"""late_result_test - results that no task waits for any more, or never did.
 
 A worker is cut off while it runs a task with a content key, and is lost. When it comes back with
 its result, that result counts like any other.

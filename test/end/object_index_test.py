@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """object_index_test - one index of copies for both policies, which forgets lost copies.
 
-Scenarios RS-4, 5, 21, BS-2, 9, 17, 19 and X-6, 10, 12; doc/testing.md says where each is tested.
+doc/testing.md lists its plays.
 """
 import os
 import shutil

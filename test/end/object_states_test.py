@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """object_states_test - the states of tasks and objects as clients see them; keep, read and release.
 
-Scenarios RS-9 to 13 and 23; doc/testing.md says where each is tested.
+doc/testing.md lists its plays.
 """
 import json
 import os

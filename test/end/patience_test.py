@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""patience_test - how long a task under pull waits for a worker with its data (BS-1, 5, 21, X-3).
+"""patience_test - how long a task under pull waits for a worker with its data.
 
 Waits that must not end during the test last an hour, so the test does not depend on time: the task
 stays where it is while others run. Where a wait ends, the test only checks that it did not end too

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""planner_test - when a server plans, and that it handles all messages before it decides (RS-19,
-20).
+"""planner_test - when a server plans, and that it handles all messages before it decides.
 
 `rota top` says how many plans there were, when the last one was made, and how long it took.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pull_queues_test - under pull a worker takes its next task from a random non-empty queue (BS-15).
+"""pull_queues_test - under pull a worker takes its next task from a random non-empty queue.
 
 The test fills three queues of one worker with one core while the worker is paused, each with tasks
 that are in no other queue: results it has, readers of objects it has, and tasks for any worker. The

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""pull_test - under pull, tasks run where their data is; scenarios BS with real processes.
+"""pull_test - under pull, tasks run where their data is, with real processes.
 
-doc/testing.md says where each scenario is tested.
+doc/testing.md lists its plays.
 """
 from end import Tap
 from story import Story, tells

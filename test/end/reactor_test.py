@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""reactor_test - where the planner runs tasks, and what happens to losses; scenarios RS with real
-processes.
+"""reactor_test - where the planner runs tasks, and what happens to losses, with real processes.
 
-doc/testing.md says where each scenario is tested.
+doc/testing.md lists its plays.
 """
 import json
 import time

@@ -45,8 +45,9 @@ def changed(path, folder, sql):
 def plays(folder):
     """The databases of scenarios: regeneration, claims, lanes, bundles, restarts."""
     wrong = []
-    for name in ("regenerate-chain", "regenerate-chain-fails", "cancel-in-hands", "DS-08", "X-01",
-                 "BS-10", "RS-07"):
+    for name in ("regenerate-chain", "regenerate-chain-fails", "cancel-claimed-in-lane",
+                 "claim-failed-needs-failed-ok", "lane-requested-when-ready",
+                 "pull-many-workers-one-job", "full-worker-delays-task"):
         play = glob.glob(os.path.join(HERE, "..", "play", f"{name}.play"))
         path = os.path.join(folder, f"{name}.db")
         done = rota("play", "--restart-everywhere", "--db", path, *play)

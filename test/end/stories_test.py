@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stories_test - five long scenarios of builds under pull, with a real server and workers (BS-22).
+"""stories_test - five long scenarios of builds under pull, with a real server and workers.
 
 A build is a job under `pull`, its output is an object, and an existing result is not produced
 again. No process may be left, and everything ends within seconds.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stream_readers_test - a stream with several readers, on one worker and on several (RS-24)."""
+"""stream_readers_test - a stream with several readers, on one worker and on several."""
 import json
 import os
 import subprocess

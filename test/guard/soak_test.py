@@ -53,7 +53,7 @@ def all_can_start():
     text = "\n".join(faults)
     for words in ("foreign_reader_test.py --rounds 50", "store_share_test.py --uploads 200",
                   "contents_test.py --rounds 100", "stop_soak.py --rounds 200",
-                  "twin_soak.py --rounds 200", "partition_soak.py --faults 500",
+                  "duplicate_workers_soak.py --rounds 200", "partition_soak.py --faults 500",
                   "cluster_soak.py --servers 2000 --workers 1000", "flood_soak.py --seconds 60"):
         Tap.say(words in text, f"one of them is {words}", text)
 

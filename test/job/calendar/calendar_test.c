@@ -29,7 +29,7 @@ static bool due(const char *fields, const char *minute)
     return answer;
 }
 
-// ---- WS-22 -----------------------------------------------------------------
+// ---- Times of the day ------------------------------------------------------
 
 static void the_last_minute_of_the_day_fires(void **state)
 {

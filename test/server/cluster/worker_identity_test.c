@@ -181,7 +181,7 @@ static void a_machine_that_started_again_takes_over(void **state)
     played_close(&peers, &other);
 }
 
-static void a_twin_waits_for_the_lease_of_exclusive_tasks(void **state)
+static void a_duplicate_waits_for_the_lease_of_exclusive_tasks(void **state)
 {
     (void)state;
     struct played other;
@@ -299,7 +299,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_that_was_welcome_is_refused_when_it_starts_again,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_machine_that_started_again_takes_over, begin, end),
-        cmocka_unit_test_setup_teardown(a_twin_waits_for_the_lease_of_exclusive_tasks, begin, end),
+        cmocka_unit_test_setup_teardown(a_duplicate_waits_for_the_lease_of_exclusive_tasks, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(after_an_upgrade_a_worker_takes_over, begin, end),
         cmocka_unit_test_setup_teardown(after_an_upgrade_tasks_of_a_lane_wait_for_the_lease, begin,
                                         end),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ask_test - queries about a finished run, and about one that is running."""
+"""query_test - queries about a finished run, and about one that is running."""
 import hashlib
 import json
 import os

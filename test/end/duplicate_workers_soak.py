@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""twin_soak - workers with the name, or a copy of the folder, of other workers, under load.
+"""duplicate_workers_soak - workers with the name or folder of others, under load.
 
-    twin_soak.py [--rounds N] [--seed S]
+    duplicate_workers_soak.py [--rounds N] [--seed S]
 
 Each round does one thing to one of three workers: another worker is started with its name, with its
 name and another key, or in a copy of its folder; a stranger greets with its name and joins without
@@ -34,7 +34,7 @@ class Rounds:
 
     def __init__(self, cluster, choose):
         self.cluster, self.choose = cluster, choose
-        self.twins, self.stopped, self.count, self.wrong = [], [], collections.Counter(), []
+        self.duplicates, self.stopped, self.count, self.wrong = [], [], collections.Counter(), []
         self.disturbed = {}  # when a worker was killed, stopped or refused last
 
     def is_calm(self, name):
@@ -45,28 +45,28 @@ class Rounds:
         self.disturbed[name] = time.monotonic()
         self.cluster.work(name, 2)
 
-    def twin(self, name, folder, *options, suffix=""):
+    def duplicate(self, name, folder, *options, suffix=""):
         words = options or ("--server", self.cluster.socket)
         process = Process(folder + ".log", "worker", *words, "--name", name + suffix, "--folder",
                           folder, "-j", "2")
         end = time.monotonic() + (1 + 2 * self.choose.random()) * LEASE
-        self.twins.append((process, name, folder, self.is_calm(name), end))
+        self.duplicates.append((process, name, folder, self.is_calm(name), end))
 
     def new_folder(self):
         return self.cluster.path(f"other{self.choose.randrange(10 ** 9)}")
 
     def same_name(self, name):
-        self.twin(name, self.new_folder())
+        self.duplicate(name, self.new_folder())
 
     def other_key(self, name):
-        self.twin(name, self.new_folder(), "--server", self.cluster.address,
+        self.duplicate(name, self.new_folder(), "--server", self.cluster.address,
                   *self.cluster.key("worker"))
 
     def copied_folder(self, name):
         folder = self.new_folder()
         os.mkdir(folder)
         shutil.copy(os.path.join(self.cluster.path(name), "id"), folder)
-        self.twin(name, folder, suffix=self.choose.choice(("", "-copy")))
+        self.duplicate(name, folder, suffix=self.choose.choice(("", "-copy")))
 
     def hostile(self, name):
         calm = self.is_calm(name)
@@ -105,13 +105,13 @@ class Rounds:
         self.count[what.__name__] += 1
         what(name)
 
-    def twin_over(self, row):
+    def duplicate_end(self, row):
         process, name, folder, calm, _ = row
         status = process.process.poll()
         process.kill()
-        self.twins.remove(row)
+        self.duplicates.remove(row)
         shutil.rmtree(folder, ignore_errors=True)
-        self.count["twin refused" if status == 2 else "twin worked, or waited"] += 1
+        self.count["duplicate refused" if status == 2 else "duplicate worked, or waited"] += 1
         if calm and self.is_calm(name) and "connected to" in process.said():
             self.wrong.append(f"a second worker works as {name}: {process.said()}")
 
@@ -121,9 +121,9 @@ class Rounds:
             if row[0].poll() is None:
                 row[0].send_signal(signal.SIGCONT)
             self.stopped.remove(row)
-        for row in list(self.twins):
+        for row in list(self.duplicates):
             if everything or row[4] <= now or not is_alive(row[0]):
-                self.twin_over(row)
+                self.duplicate_end(row)
         for name, process in list(self.cluster.workers.items()):
             if not is_alive(process):
                 self.count["worker ended"] += 1
