@@ -36,7 +36,7 @@ struct rota_task_view {
 enum rota_task_state rota_task_state(const struct rota *rota, rota_task_id id);
 bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_view *view);
 
-// The same in the words of the database tables (document 4): IDLE STAGED QUEUED WAITING READY
+// The same in the words of the database tables: IDLE STAGED QUEUED WAITING READY
 // RUNNING SUCCESS FAILED ABORTED FROZEN; bundles and jobs too, and a job may be CLOSED.
 const char *rota_task_status(const struct rota *rota, rota_task_id id);
 const char *rota_job_status(const struct rota *rota, rota_job_id id);
@@ -44,8 +44,7 @@ const char *rota_job_status(const struct rota *rota, rota_job_id id);
 uint32_t rota_job_attempts(const struct rota *rota, rota_job_id id);
 bool rota_job_is_paused(const struct rota *rota, rota_job_id id);
 
-// The same in the words of the planner (document 3): NotAssigned Ready Assigned Running Finished
-// Failed.
+// The same in the words of the planner: NotAssigned Ready Assigned Running Finished Failed.
 struct rota_plan_view { const char *state; rota_worker_id assigned, scheduled, ready; };
 bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_view *view);
 
@@ -54,15 +53,19 @@ bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_v
 enum rota_list {
     ROTA_LIST_ALL,
 
-    ROTA_LIST_AVAILABLE, ROTA_LIST_FETCHABLE, ROTA_LIST_UNKNOWN, ROTA_LIST_BLOCKED,  // document 2
+    // In the words of graphs.
+    ROTA_LIST_AVAILABLE, ROTA_LIST_FETCHABLE, ROTA_LIST_UNKNOWN, ROTA_LIST_BLOCKED,
 
-    ROTA_LIST_HELD, ROTA_LIST_OFFERED, ROTA_LIST_ASSIGNED, ROTA_LIST_RUNNING,        // our own
+    // In the words of lanes and workers.
+    ROTA_LIST_HELD, ROTA_LIST_OFFERED, ROTA_LIST_ASSIGNED, ROTA_LIST_RUNNING,
     ROTA_LIST_SUCCEEDED, ROTA_LIST_FAILED, ROTA_LIST_ABORTED, ROTA_LIST_UNSCHEDULABLE,
 
-    ROTA_LIST_STAGE, ROTA_LIST_QUEUE, ROTA_LIST_WAIT, ROTA_LIST_READY,               // document 4
+    // In the words of the database tables.
+    ROTA_LIST_STAGE, ROTA_LIST_QUEUE, ROTA_LIST_WAIT, ROTA_LIST_READY,
     ROTA_LIST_EXEC, ROTA_LIST_UNSTAGE,      // UNSTAGE is empty between two steps
 
-    ROTA_LIST_NEAR, ROTA_LIST_INPUT, ROTA_LIST_GLOBAL,  // document 5; the first two of one worker
+    // In the words of pull; the first two of one worker.
+    ROTA_LIST_NEAR, ROTA_LIST_INPUT, ROTA_LIST_GLOBAL,
 };
 
 // Tasks in order of job and number. UNKNOWN needs memory; without any it returns 0.

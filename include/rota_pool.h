@@ -171,7 +171,7 @@ uint32_t rota_pool_lost(struct rota_pool *pool, uint64_t handler);
 enum rota_task_state rota_pool_state(struct rota_pool *pool, rota_task_id task);
 bool rota_pool_is_stopping(struct rota_pool *pool, rota_task_id task);  // cancelled, but running
 
-// A snapshot of the available and the blocked tasks (document 2).
+// A snapshot of the available and the blocked tasks.
 struct rota_pool_blocked { rota_task_id task, blocker; };
 struct rota_pool_snapshot {
     rota_task_id *available;             // in order of job and number, with fetched ones

@@ -58,7 +58,7 @@ static const struct option_row *name_find(const struct command *command, const c
                                                                                 : NULL;
 }
 
-// A shortened name stands for the first option that begins with it.
+// For a shortened name: suggests the first option that begins with it.
 static const char *name_meant(const struct command *command, const char *name, size_t length)
 {
     struct word_meant meant = {0};

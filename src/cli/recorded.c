@@ -146,7 +146,7 @@ static void edges_take(struct recording *recording, uint32_t task)
         edge_add(recording, bundle->needs[i], task, (rota_object_id){0});
 }
 
-// ---- How it went -------------------------------------------------------------------------------
+// ---- Results -----------------------------------------------------------------------------------
 
 // The place of a worker in the order of their first attempts.
 static uint32_t worker_place(uint32_t *numbers, uint32_t *count, uint32_t number)

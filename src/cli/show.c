@@ -24,7 +24,7 @@ static bool is_needed_by(const struct query_task *task, uint32_t other)
     return false;
 }
 
-// ---- For people -------------------------------------------------------------------------------
+// ---- Text output ------------------------------------------------------------------------------
 
 static void label(const char *word)
 {

@@ -96,7 +96,7 @@ static bool keys_send(const struct far *far, const struct work_ssh *ssh)
     return sent;
 }
 
-// ---- What comes back --------------------------------------------------------------------------
+// ---- Answers ----------------------------------------------------------------------------------
 
 static void line_say(struct far *far)
 {

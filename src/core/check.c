@@ -13,7 +13,7 @@ static void check_counters(const struct rota *rota, task_row row)
     if (bound && extra->clause_count) assert(extra->verdict == condition_evaluate(rota, row));
 }
 
-// I-5, I-6: all dependencies of an available task are met; a blocked task has one that cannot be.
+// All dependencies of an available task are met; a blocked task has one that cannot be.
 static void check_state(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
@@ -70,7 +70,7 @@ static void task_check(const struct rota *rota, task_row row)
     check_key(rota, row);
 }
 
-// I-4: one task of a group, readers or writers, the counter is correct, and the queue is in order.
+// One task of a group, readers or writers, the counter is correct, and the queue is in order.
 static void check_lane_members(const struct rota *rota, lane_row at, int32_t *counter,
                                uint32_t *inside, uint32_t *starting)
 {
@@ -111,7 +111,7 @@ static void lane_check(const struct rota *rota, lane_row row)
     assert(!lane->looking && !lane->looking_strict);
 }
 
-// I-7: the room taken on a worker is the sum of its attempts.
+// The room taken on a worker is the sum of its attempts.
 static void worker_check(const struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
@@ -133,7 +133,7 @@ static void worker_check(const struct rota *rota, worker_row row)
             assert(rota->task[OFFER(rota, at)->task].state == ROTA_TASK_OFFERED);
 }
 
-// I-3, I-9: consumers have seen the current state of the object; no task needs a removed object.
+// Consumers have seen the current state of the object; no task needs a removed object.
 static void object_check(const struct rota *rota, object_row row)
 {
     const struct object *object = OBJECT(rota, row);
@@ -155,7 +155,7 @@ static void object_check(const struct rota *rota, object_row row)
     if (idle && object->flags & OBJECT_FINISHED) assert(object->flags & OBJECT_REMOVED);
 }
 
-// I-10: the counters of a job and of its bundles are the sums over their tasks.
+// The counters of a job and of its bundles are the sums over their tasks.
 static void check_job(const struct rota *rota, job_row row)
 {
     const struct job *job = JOB(rota, row);
@@ -186,7 +186,7 @@ static void check_bundle_sums(const struct rota *rota)
     }
 }
 
-// I-12: an empty core holds nothing.
+// An empty core holds nothing.
 static void check_empty(const struct rota *rota)
 {
     if (pool_used(&rota->jobs)) return;

@@ -131,7 +131,7 @@ void plan_queue_raise(struct plan_queue *queue, struct plan_key *keys, uint32_t 
 uint32_t plan_queue_pop(struct plan_queue *queue, struct plan_key *keys);
 
 // ---- model.c: workers that run tasks and fetch objects --------------------------------------
-// The rules of data/README.md: an event is completions, then downloads, then tasks by urgency.
+// doc/simulation.md, The model: an event is completions, then downloads, then tasks by urgency.
 
 struct model;
 

@@ -4,7 +4,8 @@
 #include "turn/turn.h"
 #include "net/wire/wire.h"
 
-enum { ATTEMPT_LOSSES_MAX = STORE_LOSSES };  // how often an attempt may be lost, beside the retries
+// How often an attempt may be lost, in addition to the retries.
+enum { ATTEMPT_LOSSES_MAX = STORE_LOSSES };
 
 // ---- From FINISHED to an event of the core ----------------------------------------------------
 

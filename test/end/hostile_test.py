@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """hostile_test - a real server refuses invalid messages of its peers, and keeps running.
 
-The rows of bad input in doc/testing.md: hello, client frame, client request, graph, upload, worker
-frame, registration.
+The rows of invalid input in doc/testing.md: greeting, frames, wrong role, requests, graphs,
+submissions in parts, uploads, workers, registration.
 """
 import hashlib
 import itertools

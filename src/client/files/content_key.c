@@ -30,7 +30,7 @@ static wire_text keep(struct keys *keys, char mark, const char *first, const cha
     return (wire_text){text, (uint32_t)length};
 }
 
-// ---- May it have one? --------------------------------------------------------------------------
+// ---- Tasks with a content key ------------------------------------------------------------------
 
 // Not in a lane: a task must not wait for the turn of another one.
 static bool is_asked_for(const struct jobfile_task *task)

@@ -15,7 +15,7 @@
 
 enum { FILE_MAX = LINK_KEYS_MAX * LINK_LINE_MAX, PATH_LONGEST = 4096 };
 
-// ---- Whom to believe -------------------------------------------------------------------------
+// ---- Trusted sources -------------------------------------------------------------------------
 
 static const char *name_of(const char *path)
 {

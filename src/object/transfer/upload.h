@@ -1,4 +1,4 @@
-// upload.h - contents uploaded by clients: active uploads, and the rest of broken ones.
+// upload.h - uploads from clients: active ones, and interrupted ones that can resume.
 #pragma once
 
 #include "object/transfer/transfer.h"

@@ -1,4 +1,4 @@
-// definitions.h - definitions: `rota define`, the allocator, and manual actions (document 4).
+// definitions.h - definitions: `rota define`, the allocator, and manual actions.
 #pragma once
 
 #include "turn/catalog.h"

@@ -201,7 +201,8 @@ void judge_recovery(struct sim *sim);
 void judge_turn(struct sim *sim);
 void judge_recomputed(struct sim *sim);  // recompute.c
 // judge_pause.c
-void pause_void(struct sim *sim, uint32_t part, uint32_t number);  // earlier requests prove nothing
+// Earlier pause requests no longer count as evidence.
+void pause_void(struct sim *sim, uint32_t part, uint32_t number);
 bool pause_may_end(const struct sim *sim, uint32_t part, uint32_t number);
 void pause_joined(struct sim *sim, uint32_t worker);  // by the worker id of the core
 void pause_told(struct sim *sim, const struct request *request);

@@ -2,7 +2,8 @@
 //
 //     planted_test [--seeds N]        at most N runs for each mistake
 //     planted_test --only NAME [S]    only this mistake, from seed S on, in ten times as many runs
-//     planted_test --table            prints the table of doc/testing.md
+//     planted_test --table            prints a table: each mistake, its first seed, the judge's
+//                                     message
 //     planted_test --record FOLDER [NAME]    records the tapes of mistakes that were real
 //     planted_test --play NAME [S]    the play of this mistake, from seed S on
 #include "seed.h"
