@@ -209,8 +209,8 @@ int64_t decide_due(const struct decide *decide)
     return due;
 }
 
-// The server waits a third of this lease longer before it gives a group to others (cli/server.c). Of
-// that the loop may be late by a half, the fence by a quarter; the rest is for kernel and clocks.
+// The server waits a third of this lease longer before it gives a group to others (cli/server.c).
+// Of that the loop may be late by a half, the fence by a quarter; the rest is for kernel and clocks.
 int64_t decide_fence_due(const struct decide *decide)
 {
     if (!decide->attempts.exclusive) return INT64_MAX;
