@@ -20,6 +20,8 @@ WRONG = {
     "a command in a text block": "```text\nrota run x.yaml\n```\n",
     "a command in an indented block": "Text:\n\n    rota run x.yaml\n",
     "a block of an unknown kind": "```bash\nrota ps\n```\n",
+    "another exact duration": "```console\n$ echo take 3 s\ntake 4 s\n```\n",
+    "another task": "```console\n$ echo '[1/1] b 0.01 s'\n[1/1] a 0.01 s\n```\n",
     "a broken job file": "```yaml\ntasks: {a: {rum: b}}\n```\n",
 }
 RIGHT = """<!-- file: a.yaml -->
@@ -37,6 +39,11 @@ $ printf '%s\\n' one \\
 one
 ...
 4...
+$ printf '%s\\n' '[1/2] b 0.01 s' '[2/2] a 12.00 s' 'ID    SINCE' 'at 2026-01-02T03:04:05Z'
+[1/2] a 0.03 s
+[2/2] b 0.02 s
+ID  SINCE
+at 2026-11-18T20:48:27Z
 $ exit_with() { return $1; }
 $ exit_with 3   # exit 3
 ```

@@ -12,8 +12,11 @@ block is one of these:
     ```text                    anything that is not a command
 
 A command must exit with 0, or with N if its line ends with "# exit N". "..." in its output stands
-for any text, and a line "..." for any number of lines. Output that is not shown is not compared. A
-command that ends with "&" runs until the end of the page; its shown output is waited for.
+for any text, and a line "..." for any number of lines. A page shows real values of what varies from
+run to run, and any others match: durations ("0.03 s", "12 ms"; "3 s" is exact), times before 2030
+("2026-11-18T20:48:27Z"), widths of columns, blanks at the end of a line, and the order of tasks in
+lines such as "[2/5] name 0.03 s" and in a critical path. Output that is not shown is not compared.
+A command that ends with "&" runs until the end of the page; its shown output is waited for.
 "<!-- not run: REASON -->" above a block says why it is not run.
 """
 import fcntl
@@ -33,6 +36,9 @@ PORTS = "/tmp/rota-doc-ports.lock"
 RUN, FILES = ("console", "sh"), ("yaml", "json", "jsonl", "ini")
 ELSEWHERE = {"c": "pool/install_test, end/client_test.py", "python": "pool/install_test",
              "sql": "store/doc_test.c"}
+PROGRESS = re.compile(r"^\[\d+/\d+\] (\S+) ", re.M)
+VARYING = ((r"\.\.\.", r".*"), (r"\d+\.\d+ s\b|\d+ ms\b", r"[\d.]+ (?:us|ms|s|min)"),
+           (r"20[0-2]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\S+Z"), (r"(?<=\S)  +", r"  +"))
 COMMAND = re.compile(r"(?:[$#] )?(?:rota|make|tool/\w+|sqlite3|systemctl|openssl|eval|export) ")
 
 
@@ -104,11 +110,22 @@ def commands(text):
 
 def pattern(shown):
     """A regular expression for what is shown."""
-    out = ""
+    out, names = "", "|".join(re.escape(name) for name in PROGRESS.findall(shown))
     for line in shown.split("\n")[:-1]:
-        parts = [re.escape(part) for part in line.split("...")]
-        out += r"(?:.*\n)*" if line == "..." else r".*".join(parts) + r"\n"
+        varying = VARYING
+        if names and (PROGRESS.match(line) or line.startswith("    critical path")):
+            varying += ((rf"(?<= )(?:{names})(?= |$)", rf"(?:{names})"),)
+        out += r"(?:.*\n)*" if line == "..." else line_pattern(line, varying) + r" *\n"
     return out
+
+
+def line_pattern(line, varying):
+    """A regular expression for a line: (what it may show, what stands for it) of what varies."""
+    out, end = "", 0
+    for found in re.finditer("|".join(f"({shown})" for shown, _ in varying), line):
+        out += re.escape(line[end:found.start()]) + varying[found.lastindex - 1][1]
+        end = found.end()
+    return out + re.escape(line[end:])
 
 
 class Shell:
