@@ -66,7 +66,7 @@ def self_check():
         results = list(pages.page_try(text))
         say(any(fine is False for fine, _, _ in results), f"the test finds {what}", results)
     results = list(pages.page_try(RIGHT))
-    say(len(results) == 5 and all(fine for fine, _, _ in results), "the test passes a right page",
+    say(len(results) == 6 and all(fine for fine, _, _ in results), "the test passes a right page",
         results)
 
 

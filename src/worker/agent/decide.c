@@ -210,7 +210,7 @@ int64_t decide_due(const struct decide *decide)
 }
 
 // The server waits a third of this lease longer before it gives a group to others (cli/server.c).
-// Of that the loop may be late by a half, the fence by a quarter; the rest is for kernel and clocks.
+// Of that the loop may be late by a half, the fence by a quarter; kernel and clocks have the rest.
 int64_t decide_fence_due(const struct decide *decide)
 {
     if (!decide->attempts.exclusive) return INT64_MAX;
