@@ -49,7 +49,9 @@ static int told(const struct query_options *options, const char *word, const cha
                        : cancels ? "is cancelled; the next rota run starts it again"
                        : is_running ? "runs again"
                                     : "runs again with the next rota run";
-    const char *whom = *name ? name : "the job";
+    char job[32];
+    snprintf(job, sizeof job, "job %u", options->query.job.number);
+    const char *whom = *name ? name : job;
     if (options->json) {
         struct json json = {.out = stdout};
         json_open(&json, NULL, '{');
@@ -59,8 +61,9 @@ static int told(const struct query_options *options, const char *word, const cha
     } else {
         FILE *out = reason ? stderr : stdout;
         if (reason) fputs("rota: ", out);
-        plain_write(out, whom, strlen(whom));
-        fprintf(out, "%s%s\n", reason ? ": " : " ", reason ? reason : done);
+        if (*name || !reason) plain_write(out, whom, strlen(whom));
+        if (*name || !reason) fputs(reason ? ": " : " ", out);
+        fprintf(out, "%s\n", reason ? reason : done);
     }
     int status = reason ? 2 : 0;
     free(reason);

@@ -69,17 +69,38 @@ static bool can_cancel_members(const struct rota *rota, task_row bundle)
     return at != 0;
 }
 
+// All tasks have ended or are blocked, and none makes its outputs again.
+static bool is_finished(const struct rota *rota, job_row row)
+{
+    assert(IS_ROW(rota->jobs, row));
+    if (JOB(rota, row)->state == ROTA_JOB_OPEN) return false;
+    for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
+        enum rota_task_state state = rota->task[at].state;
+        bool is_bundle = rota->task[at].flags & TASK_IS_BUNDLE;
+        bool is_active = state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
+        if (!is_bundle && is_active && state != ROTA_TASK_BLOCKED) return false;
+    }
+    return true;
+}
+
+static enum rota_error cancel_job(struct rota *rota, job_row job)
+{
+    assert(IS_ROW(rota->jobs, job));
+    if (is_finished(rota, job))
+        return refuse(rota, ROTA_NOT_NOW, "the job has already finished");
+    if (!reserve_job(rota, job)) return no_memory(rota);
+    job_cancel_tasks(rota, job, 0);
+    plan_changed(rota, job);
+    return ROTA_OK;
+}
+
 enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
 {
     rota_task_id id = event->task.task;
     job_row job = job_find(rota, (rota_job_id){id.job});
     if (!job) return refuse(rota, ROTA_NOT_FOUND, "no such job");
+    if (id.task == 0) return cancel_job(rota, job);
     if (!reserve_job(rota, job)) return no_memory(rota);
-    if (id.task == 0) {
-        job_cancel_tasks(rota, job, 0);
-        plan_changed(rota, job);
-        return ROTA_OK;
-    }
     task_row row;
     enum rota_error error = find_task(rota, id, &row);
     if (error) return error;

@@ -2,6 +2,7 @@
 // the caller.
 #include "base/planted.h"
 #include "turn/turn.h"
+#include "turn/refusal.h"
 
 #include "base/base.h"
 
@@ -223,7 +224,9 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
     kept->now = server->now;
     if (server->watch) server->watch->comes(server->watch->context, kept);
     enum rota_error error = rota_step(server->rota, kept);
-    if (error) say(server, rota_reason(server->rota));
+    if (error)
+        refusal_write(server->rota, kept, error, server->next_job.number, server->reason,
+                      sizeof server->reason);
     if (error && event->kind == ROTA_EVENT_SUBMIT) server->fault = rota_fault(server->rota);
     if (!error && server->watch) server->watch->taken(server->watch->context, kept);
     if (!error && event->kind == ROTA_EVENT_SUBMIT && !event->submit.job.number)
@@ -270,7 +273,7 @@ bool server_decide(struct server *server)
         *effects = rota_take(server->rota);
     }
     server->is_decided = actions_copy(server, effects);
-    if (!server->is_decided) say(server, "out of memory for the actions of a turn");
+    if (!server->is_decided) say(server, "out of memory for actions");
     return server->is_decided;
 }
 

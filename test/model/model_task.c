@@ -290,12 +290,26 @@ static bool job_is_live(struct model *model, uint32_t number)
     return job && (job->state == ROTA_JOB_OPEN || job->state == ROTA_JOB_LAST);
 }
 
+static bool is_finished(struct model *model, uint32_t job)
+{
+    if (model_job_find(model, job)->state == ROTA_JOB_OPEN) return false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        bool is_active = task->state >= ROTA_TASK_STAGED && task->state <= ROTA_TASK_RUNNING
+                         && task->state != ROTA_TASK_BLOCKED;
+        if (task->id.job == job && !(task->spec.flags & ROTA_TASK_BUNDLE) && is_active)
+            return false;
+    }
+    return true;
+}
+
 enum model_verdict model_on_cancel(struct model *model, const struct rota_event *event)
 {
     rota_task_id id = event->task.task;
     if (id.task == 0) {
         if (!model_job_find(model, id.job)) return MODEL_REFUSE;
         if (!job_is_live(model, id.job)) return MODEL_EITHER;
+        if (is_finished(model, id.job)) return MODEL_REFUSE;
         model_job_cancel(model, id.job);
         return MODEL_ACCEPT;
     }

@@ -121,7 +121,7 @@ static void a_refused_event_changes_nothing(void **state)
     uint64_t before = rota_digest(server->rota);
     server_begin(server, 1000);
     assert_int_equal(server_step(server, &event), ROTA_NOT_FOUND);
-    assert_string_equal(server->reason, "no such task");
+    assert_string_equal(server->reason, "no such task: 1.1");
     assert_int_equal(rota_digest(server->rota), before);
 }
 
