@@ -1,6 +1,8 @@
 // log_requests.c - forwards requests for logs to the worker that has the log.
 #include "server/cluster/cluster.h"
 
+#include <stdio.h>
+
 // A request is the client's own number and, in the upper half, the number of its connection.
 enum { SHIFT = 32 };
 
@@ -75,8 +77,12 @@ void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struc
     message.log.task = task_of(cluster, log->task);
     rota_worker_id id = worker_of(cluster, message.log.task, &message.log.attempt);
     struct cluster_worker *worker = id.number ? cluster_worker_get(cluster, id) : NULL;
+    bool was_there = log->task.job && log->task.job < cluster->server->next_job.number;
     if (!worker) {
-        cluster_refuse(peer, 0, log->request, WIRE_REFUSED_NOT_FOUND, "that attempt has no log");
+        char reason[40];
+        snprintf(reason, sizeof reason, "no such job: %u", log->task.job);
+        cluster_refuse(peer, 0, log->request, WIRE_REFUSED_NOT_FOUND,
+                       was_there ? "that attempt has no log" : reason);
         return;
     }
     if (!worker->peer) {

@@ -5,6 +5,7 @@
 #include "server/cluster/request.h"
 #include "server/cluster/pause.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,24 @@ static void forget(struct cluster *cluster, struct cluster_peer *peer,
             " stop it (rota worker drain), and try again when the lease has expired");
 }
 
+// "lane db is already paused" instead of "already paused".
+static void refusal_name(const char *part, const char *name, const char *reason, char *out,
+                         size_t size)
+{
+    bool is_state = strstr(reason, "paused") == reason || strstr(reason, "already") == reason
+                    || strstr(reason, "not ") == reason;
+    bool is_missing = strncmp(reason, "no such", 7) == 0;
+    const char *ended = strstr(reason, "has ended");
+    if (is_state)
+        snprintf(out, size, "%s %.100s is %.80s", part, name, reason);
+    else if (is_missing)
+        snprintf(out, size, "no such %s: %.100s", part, name);
+    else if (ended)
+        snprintf(out, size, "%s %.100s %.80s", part, name, ended);
+    else
+        snprintf(out, size, "%.190s", reason);
+}
+
 void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const struct wire_rest *rest)
 {
     enum wire_code code;
@@ -86,17 +105,28 @@ void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const stru
         cluster_request_refuse(cluster, peer, &request, code, fault);
         return;
     }
-    static const char *const unknown[] = {[WIRE_PART_LANE] = "no such lane",
-                                          [WIRE_PART_WORKER] = "no such worker",
-                                          [WIRE_PART_JOB] = "no such job"};
+    static const char *const parts[] = {
+        [WIRE_PART_LANE] = "lane", [WIRE_PART_WORKER] = "worker", [WIRE_PART_JOB] = "job"};
+    char reason[200];
+    const char *part = parts[rest->part];
     uint32_t number = number_of(cluster, (enum wire_part)rest->part, rest->name.bytes);
+    bool is_number = strspn(rest->name.bytes, "0123456789") == rest->name.length;
+    if (!number && rest->part == WIRE_PART_JOB && !is_number) {
+        snprintf(reason, sizeof reason, "invalid job number '%.100s'", rest->name.bytes);
+        cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_REQUEST, reason);
+        return;
+    }
     if (!number) {
-        cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_NOT_FOUND,
-                               unknown[rest->part]);
+        snprintf(reason, sizeof reason, "no such %s: %.100s", part, rest->name.bytes);
+        cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_NOT_FOUND, reason);
         return;
     }
     if (rest->how == WIRE_FORGET) return forget(cluster, peer, &request, number);
     enum rota_error error = rest_step(cluster, rest, number);
+    if (error == ROTA_NOT_FOUND || error == ROTA_NOT_NOW) {
+        refusal_name(part, rest->name.bytes, cluster->server->reason, reason, sizeof reason);
+        memcpy(cluster->server->reason, reason, sizeof reason);
+    }
     if (error)
         cluster_request_fail(cluster, peer, &request, error);
     else

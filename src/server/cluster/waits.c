@@ -92,7 +92,7 @@ static const char *reason_of(const struct cluster *cluster, rota_task_id task,
     if (outcome == ROTA_OUTCOME_OK) return "";
     for (const struct cluster_reason *at = cluster->reasons; at; at = at->next)
         if (SAME_TASK(at->task, task)) return at->text;
-    return outcome == ROTA_OUTCOME_LOST ? "lost as often as it was tried" : "";
+    return outcome == ROTA_OUTCOME_LOST ? "lost in each of its attempts" : "";
 }
 
 // ---- Sending --------------------------------------------------------------------------------
