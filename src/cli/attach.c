@@ -191,10 +191,11 @@ static int message_take(struct attached *attached, const struct wire_message *me
 static int leave(struct attached *attached, int number)
 {
     const struct attach *attach = attached->attach;
+    const char *words = attached->progress.server;
     progress_say(&attached->progress,
-                 "job %u continues without you: rota wait %u, rota cancel"
-                 " --server %s %u\n",
-                 attach->job, attach->job, attach->connection->server, attach->job);
+                 "detached from job %u, which continues on the server: rota wait %s%u, rota cancel"
+                 " %s%u\n",
+                 attach->job, words, attach->job, words, attach->job);
     return number == SIGINT ? ATTACH_LEFT : 128 + number;
 }
 
@@ -207,13 +208,13 @@ static int signals_take(struct attached *attached)
     if (number != SIGINT) return leave(attached, number);
     if (attached->leave_at == INT64_MAX) {
         attached->leave_at = os_ticks() + TWICE_WITHIN;
-        progress_say(&attached->progress, "Ctrl-C again stops job %u; else it continues"
-                     " without you\n", attached->attach->job);
+        progress_say(&attached->progress, "press Ctrl-C again to cancel job %u; otherwise it"
+                     " continues\n", attached->attach->job);
         return -1;
     }
     attached->leave_at = INT64_MAX;
     attached->is_cancelled = true;
-    progress_say(&attached->progress, "stopping job %u\n", attached->attach->job);
+    progress_say(&attached->progress, "cancelling job %u\n", attached->attach->job);
     cancel_put(attached->attach);
     client_send(&attached->attach->connection->client, ROTA_NEVER);
     return -1;
@@ -228,7 +229,7 @@ static int come_back(struct attached *attached)
     uint64_t database = connection->client.server;
     int64_t until = os_ticks() + AWAY_MAX;
     int status = -1;
-    progress_say(&attached->progress, "the server is gone; waiting for it\n");
+    progress_say(&attached->progress, "lost the connection to the server; waiting for it\n");
     for (bool open = false; !open && status < 0; status = signals_take(attached)) {
         if (os_ticks() >= until) return connect_lost(connection);
         os_wait(NULL, 0, os_ticks() + SLICE * 3);
@@ -283,7 +284,13 @@ int attach_run(struct attach *attach)
     attached.run.job.number = attach->job;
     run_sign(&attached.run, stamp_none);  // sorts the tasks
     progress_open(&attached.progress, &attached.options, &attached.run, NULL);
-    attached.progress.server = attach->connection->server;
+    char *server = NULL;
+    size_t size;
+    FILE *words = open_memstream(&server, &size);
+    if (!words) os_out_of_memory();
+    connect_words_write(attach->connection, words);
+    if (fclose(words)) os_out_of_memory();
+    attached.progress.server = server;
     attached.progress.log = log_show;
     attached.progress.log_context = &attached;
     int status = watch(&attached);
@@ -295,5 +302,6 @@ int attach_run(struct attach *attach)
     progress_release(&attached.progress);
     run_release(&attached.run);
     if (attached.signals >= 0) close(attached.signals);
+    free(server);
     return status;
 }

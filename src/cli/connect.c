@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PATIENCE = 300 * 1000000, FIRST_PATIENCE = 30 * 1000000 };
 enum { PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
@@ -38,9 +39,25 @@ int connect_keys(struct connection *connection)
 {
     struct link_error error;
     address_settle(connection);
+    if (!link_address_check(connection->server, &error))
+        return connect_fail(connection, error.text, 2);
+    if (!connection->key && !link_address_is_local(connection->server)) {
+        snprintf(error.text, sizeof error.text,
+                 "%.200s: a key is needed to connect, except to a Unix socket: use --key FILE or "
+                 "$ROTA_KEY",
+                 connection->server);
+        return connect_fail(connection, error.text, 2);
+    }
     if (!connection->key || connection->keys.count) return 0;
     if (!link_keys_read(&connection->keys, connection->key, &error))
         return connect_fail(connection, error.text, 2);
+    if (connection->keys.count > 1) {
+        snprintf(error.text, sizeof error.text,
+                 "%.200s has %u keys, as for a server; --key needs a file with one, such as "
+                 "client.key",
+                 connection->key, connection->keys.count);
+        return connect_fail(connection, error.text, 2);
+    }
     if (!connection->keys.items[0].pem || connection->keys.items[0].role) return 0;
     return connect_fail(connection,
                         "the certificate of --key belongs to a server; use one of a client or "
@@ -115,6 +132,18 @@ bool connect_reopen(struct connection *connection)
     if (connection->client.server == database) return true;
     client_say(&connection->client, ROTA_CLIENT_GONE, "the server is back with another database");
     return false;
+}
+
+void connect_words_write(const struct connection *connection, FILE *out)
+{
+    const char *key = getenv("ROTA_KEY");
+    fputs("--server ", out);
+    plain_word_write(out, connection->server);
+    putc(' ', out);
+    if (!connection->key || (key && strcmp(key, connection->key) == 0)) return;
+    fputs("--key ", out);
+    plain_word_write(out, connection->key);
+    putc(' ', out);
 }
 
 void connect_close(struct connection *connection)

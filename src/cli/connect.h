@@ -35,6 +35,8 @@ int connect_open(struct connection *connection);
 // Tries again also if the server cannot be reached: it may be starting.
 int connect_patiently(struct connection *connection);
 void connect_close(struct connection *connection);
+// Writes "--server HOST:PORT --key FILE " as words of a shell, without what $ROTA_KEY says.
+void connect_words_write(const struct connection *connection, FILE *out);
 // Waits before the next try to reach a busy server, longer each time. False: the time is up.
 // Starts with zeros.
 struct connect_patience {

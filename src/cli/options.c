@@ -34,6 +34,24 @@ const struct option_row *option_shown(const struct command *command, const struc
     return NULL;
 }
 
+bool verb_meant(const struct command *command, const char *word, char out[VERB_MAX])
+{
+    uint32_t fewest = UINT32_MAX;
+    for (const char *at = command->verbs; at && *at; at += strspn(at, " ")) {
+        char verb[VERB_MAX];
+        struct word_meant meant = {0};
+        size_t length = strcspn(at, " ");
+        snprintf(verb, sizeof verb, "%.*s", (int)length, at);
+        word_try(&meant, word, verb);
+        if (meant.word && meant.mistakes < fewest) {
+            fewest = meant.mistakes;
+            memcpy(out, verb, sizeof verb);
+        }
+        at += length;
+    }
+    return fewest != UINT32_MAX;
+}
+
 // ---- Finding an option -------------------------------------------------------------------------
 
 static const struct option_row *letter_find(const struct command *command, char letter)
@@ -270,13 +288,28 @@ static bool value_store(const struct option_walk *walk, void *values, option_fn 
     }
 }
 
+const char *server_hint(void)
+{
+    const char *server = getenv("ROTA_SERVER");
+    return server && *server ? " (to ask $ROTA_SERVER: --server \"$ROTA_SERVER\")" : "";
+}
+
+static int unexpected(const struct command *command, const char *word)
+{
+    char meant[VERB_MAX];
+    if (!verb_meant(command, word, meant))
+        return command_wrong(command, "unexpected argument '%s'", word);
+    return command_wrong(command, "unexpected argument '%s' (did you mean %s?)", word, meant);
+}
+
 static int arguments_check(const struct command *command, const struct arguments *arguments)
 {
-    if (arguments->count > command->argument.most)
-        return command_wrong(command, "unexpected argument '%s'",
-                             arguments->items[command->argument.most]);
-    if (arguments->count < command->argument.least)
-        return command_wrong(command, "missing argument %s", command->argument.name);
+    const struct argument_rule *rule = &command->argument;
+    bool could_ask = rule->kind == ARGUMENT_DATABASE && command->remote;
+    if (arguments->count > rule->most) return unexpected(command, arguments->items[rule->most]);
+    if (arguments->count < rule->least)
+        return command_wrong(command, "missing argument %s%s", rule->name,
+                             could_ask ? server_hint() : "");
     return -1;
 }
 

@@ -136,6 +136,12 @@ bool option_is_given(const struct command *command, const char *name, int count,
 int command_wrong(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// The verb of a command that a misspelt word was probably meant to be.
+enum { VERB_MAX = 24 };
+bool verb_meant(const struct command *command, const char *word, char out[VERB_MAX]);
+// Advice for an error message if $ROTA_SERVER is set and the command did not use it, else "".
+const char *server_hint(void);
+
 bool seconds_read(const char *text, rota_time *time);  // "2.5"
 
 // ---- help.c: pages from the table --------------------------------------------------------------

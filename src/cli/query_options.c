@@ -84,6 +84,21 @@ static char *beside(const char *path, const char *name)
     return out;
 }
 
+// The advice for a folder without a run.
+static int nothing_print(const char *path, bool is_elsewhere, const char *what)
+{
+    fprintf(stderr,
+            "rota: %s%s: nothing has been run %s yet\n"
+            "rota: run a job file first (rota run FILE), or name the database (--db FILE)%s\n",
+            what, path, is_elsewhere ? "there" : "here", server_hint());
+    return 2;
+}
+
+int query_database_missing(const char *path)
+{
+    return nothing_print(path, false, "no database ");
+}
+
 static int path_find(struct query_options *options)
 {
     if (options->path) return 0;
@@ -100,13 +115,8 @@ static int path_find(struct query_options *options)
     free(file);
     options->folder = beside(options->path, "");
     if (os_file_is_there(options->path)) return 0;
-    if (options->db)
-        fprintf(stderr, "rota: %s: %s\n", options->path, strerror(errno));
-    else
-        fprintf(stderr,
-                "rota: no database %s: nothing has been run %s yet\n"
-                "rota: run a job file first (rota run FILE), or name the database (--db FILE)\n",
-                options->path, options->file ? "there" : "here");
+    if (!options->db) return nothing_print(options->path, options->file, "no database ");
+    fprintf(stderr, "rota: %s: %s\n", options->path, strerror(errno));
     return 2;
 }
 
@@ -132,6 +142,7 @@ static int job_find(struct query_options *options, rota_job_id *job)
     if (!job->number && named) job->number = id.job;
     if (!job->number) job->number = snapshot_last_job(options->store);
     if (job->number) return 0;
+    if (!options->db) return nothing_print(options->path, options->file, "no jobs in ");
     fprintf(stderr, "rota: %s: no jobs\n", options->path);
     return 2;
 }

@@ -14,6 +14,7 @@ struct query_options {
     const char *content;          // a content key, or a task that has one
     uint32_t job, attempt;        // 0: not given
     bool all, follow, raw, whole_job, json;
+    bool mark_server;             // a client will replace QUERY_SERVER_MARK by its --server
     char **names;                 // of tasks
     uint32_t name_count;
 
@@ -23,6 +24,9 @@ struct query_options {
     struct store *store;
     struct query query;
 };
+
+// A byte that no other text of an answer has: names are printed without control characters.
+enum { QUERY_SERVER_MARK = 0x1f };
 
 // Options of every such command.
 #define QUERY_OPTION_ROWS                                                                          \
@@ -61,6 +65,8 @@ int query_options_open(struct query_options *options, const struct command *comm
                        char **words);
 // Opens the database and the job. Returns the exit status; prints why it is not 0.
 int query_options_load(struct query_options *options);
+// Says that nothing has been run here. Returns the exit status.
+int query_database_missing(const char *path);
 void query_options_unload(struct query_options *options);  // before the next query_options_load()
 void query_options_close(struct query_options *options);
 // Runs a command that shows a job: parses the words, opens the job, and calls `show` for the

@@ -71,6 +71,25 @@ static void remote_init(struct remote *remote, const struct command *command)
 
 // ---- Queries -----------------------------------------------------------------------------------
 
+static bool is_taken(const struct command *command, const char *name)
+{
+    const struct option_row *row = command->options;
+    while (*row->name && strcmp(row->name, name) != 0) row++;
+    return *row->name;
+}
+
+// Hints in an answer are commands, which have to name the server.
+static void answer_write(const struct remote *remote, wire_text bytes, FILE *out)
+{
+    const char *at = bytes.bytes, *end = at + bytes.length;
+    for (const char *mark; (mark = memchr(at, QUERY_SERVER_MARK, (size_t)(end - at)));) {
+        fwrite(at, 1, (size_t)(mark - at), out);
+        connect_words_write(&remote->connection, out);
+        at = mark + 1;
+    }
+    fwrite(at, 1, (size_t)(end - at), out);
+}
+
 // Prints the answer to `out`.
 static int query(struct remote *remote, FILE *out)
 {
@@ -81,7 +100,7 @@ static int query(struct remote *remote, FILE *out)
     struct request_id request = question_put(client, texts, remote->count + 1);
     while (!client_answer(client, request, ROTA_NEVER, &message)) {
         if (message.kind == WIRE_ANSWERED_MESSAGE) return (int)message.answered.status;
-        fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
+        answer_write(remote, message.answer.bytes, out);
     }
     bool is_final = client->refusal && client->refusal != WIRE_REFUSED_BUSY;
     return connect_fail(&remote->connection, client->reason, is_final ? 2 : CONNECT_FAILED);
@@ -106,6 +125,8 @@ int remote_query(const struct command *command, int count, char **words)
     remote_init(&remote, command);
     int status = words_read(&remote, count, words);
     if (status >= 0) return status;
+    if (is_taken(command, "mark-server") && !word_add(&remote, "--mark-server"))
+        return command_wrong(command, "too many words: at most %d", WORDS_MAX);
     status = connect_open(&remote.connection);
     if (!status)
         status = *command->output_name ? query_to_file(&remote) : query(&remote, stdout);

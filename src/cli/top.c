@@ -1,5 +1,6 @@
 // top.c - `rota top`: shows what a run or a server is doing now.
 #include "cli/top_screen.h"
+#include "cli/query_options.h"
 #include "cli/show/top.h"
 #include "os/os.h"
 
@@ -68,6 +69,7 @@ static int look_once(const struct top_options *options, const char *path)
 {
     struct top top;
     struct store_error error;
+    if (!options->db && !os_file_is_there(path)) return query_database_missing(path);
     bool fine = top_load(&top, path, &error);
     top.planner = options->planner;
     if (!fine)
@@ -100,6 +102,7 @@ static int screen_show(struct top_options *options, const char *path, bool is_re
 {
     struct top_source source = {is_remote ? NULL : path, &options->connection};
     struct store_error error;
+    if (!is_remote && !options->db && !os_file_is_there(path)) return query_database_missing(path);
     struct store *store = is_remote ? NULL : snapshot_open(path, &error);
     if (!is_remote && !store) {
         fprintf(stderr, "rota top: %s\n", error.text);

@@ -34,7 +34,7 @@ static const char *worker_name(const void *context, rota_worker_id id)
 {
     const struct query *query = ((const struct naming *)context)->query;
     const char *name = query_name(query, CATALOG_WORKER, id.number);
-    return name ? name : "local";  // the worker of rota run
+    return name && !*query->path ? name : "this machine";  // rota run has one worker
 }
 
 static const char *lane_name(const void *context, uint32_t lane)
@@ -97,21 +97,24 @@ static bool is_ready(const struct query_task *task)
 static void over_write(const struct query *query, const struct query_task *task, struct part *part)
 {
     const struct query_attempt *last = attempt_last(query, task);
-    char end[QUERY_TEXT] = "";
+    char end[QUERY_TEXT] = "", often[64] = "";
     const char *how = last && !task->is_bundle ? query_end_text(last, end) : "";
     const char *word = is(task, "SUCCESS")   ? "has succeeded"
                        : is(task, "FAILED")  ? "failed"
+                       : is(task, "ABORTED") && !task->attempt ? "was cancelled before it started"
                        : is(task, "ABORTED") ? "was stopped"
-                       : is(task, "IDLE")    ? "is not to be run"
-                       : is(task, "CLOSED")  ? "was not run before a later job took its place"
+                       : is(task, "IDLE")    ? "is idle: it is not staged"
+                       : is(task, "CLOSED")  ? "was not run: a later job replaced its job"
                                              : "has ended";
     bool lost = is(task, "ABORTED") && strcmp(task->outcome, "lost") == 0;
     bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
+    if (task->attempt > 1 && task->tries > 1)
+        snprintf(often, sizeof often, " in each of %u attempts", task->tries);
     if (is(task, "FAILED") && *how)
         snprintf(part->text, sizeof part->text, "failed%s %s%s", by_itself ? " with" : ":", how,
-                 task->attempt > 1 && task->tries > 1 ? ", as often as it was tried" : "");
+                 often);
     else if (lost)
-        snprintf(part->text, sizeof part->text, "was lost as often as it was tried%s%s",
+        snprintf(part->text, sizeof part->text, "was lost%s%s%s", often,
                  *how ? "; the last time: " : "", how);
     else
         snprintf(part->text, sizeof part->text, "%s", word);
@@ -328,10 +331,19 @@ static void answer_make(const struct query_options *options, struct rota *rota, 
     }
 }
 
-// Writes a task as an argument for commands: a server needs its number.
-static void word_write(const struct query *query, const struct query_task *task)
+// Writes a command about a task, which works where the answer is printed: a server needs the number
+// of the task, and the client replaces the mark by its address.
+static void hint_write(const struct query_options *options, const char *name,
+                       const struct query_task *task)
 {
-    if (*query->path)
+    printf("rota %s ", name);
+    if (options->mark_server)
+        putchar(QUERY_SERVER_MARK);
+    else if (options->db)
+        fputs("--db ", stdout), plain_word_write(stdout, options->db), putchar(' ');
+    if (options->file && strchr(options->file, '/'))
+        plain_word_write(stdout, options->file), putchar(' ');
+    if (*options->query.path)
         plain_word_write(stdout, task->name);
     else
         printf("%u.%u", task->id.job, task->id.task);
@@ -341,15 +353,16 @@ static void advice_write(const struct query_options *options, const struct part 
 {
     const struct query_task *task = &options->query.tasks[last->task];
     bool failed = is(task, "FAILED") || is(task, "ABORTED");
-    if (failed && !task->is_bundle) {
-        fputs(" (rota logs ", stdout);
-        word_write(&options->query, task);
-        fputs("; rota retry ", stdout);
-        word_write(&options->query, task);
+    bool is_cancelled = is(task, "ABORTED") && !task->attempt, waits = !options->is_running;
+    bool again = is_cancelled && waits && *options->query.path;  // the next rota run starts it
+    if (failed && !task->is_bundle && !again) {
+        fputs(" (", stdout);
+        if (!is_cancelled) hint_write(options, "logs", task), fputs("; ", stdout);
+        hint_write(options, "retry", task);
         putchar(')');
     }
-    bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");
-    if (!options->is_running && can && *options->query.path) {
+    bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING") || again;
+    if (waits && can && *options->query.path) {
         fputs(" (rota run ", stdout);
         plain_word_write(stdout, options->query.path);
         putchar(')');
@@ -459,12 +472,14 @@ static int why(const struct command *command, int count, char **words)
 
 static const struct option_row rows[] = {
     QUERY_OPTION_ROWS,
-    // A server that answers a query adds them: planned tasks and workers such as 7.3=4, and waiting
-    // times of the pull policy in microseconds.
+    // A server that answers a query adds the first two, a client the last: planned tasks and
+    // workers such as 7.3=4, and waiting times of the pull policy in microseconds.
     {0, "planned", "LIST", "", OPTION_TEXT, .at = offsetof(struct query_options, planned),
      .is_hidden = true},
     {0, "waits", "CACHE,INPUTS", "", OPTION_TEXT, .at = offsetof(struct query_options, waits),
      .is_hidden = true},
+    {0, "mark-server", "", "", OPTION_FLAG, .at = offsetof(struct query_options, mark_server),
+     .in_query = true, .is_hidden = true},
     OPTION_ROWS_END};
 
 const struct command why_command = {

@@ -194,7 +194,21 @@ static void name_add(struct line *line, const struct query *query, const char **
         line_add(line, begin, (size_t)(*text - begin));
 }
 
-// "su(3)" as "su(build)".
+// The function of a condition, as most users write it: the short forms are for files of other
+// programs.
+static void function_add(struct line *line, const char **text)
+{
+    static const char *const words[][2]
+        = {{"su", "success"}, {"fa", "failed"}, {"nr", "notrunning"}, {"done", "done"}};
+    size_t length = strcspn(*text, "(");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        bool same = strlen(words[i][0]) == length && memcmp(*text, words[i][0], length) == 0;
+        if (same) line_add_word(line, words[i][1]);
+    }
+    *text += length;
+}
+
+// "su(3)" as "success(build)".
 static const char *condition_named(struct query *query, const char *text)
 {
     struct line line = {0};
@@ -203,6 +217,10 @@ static const char *condition_named(struct query *query, const char *text)
         char c = *text;
         if (c >= '0' && c <= '9') {
             name_add(&line, query, &text);
+            continue;
+        }
+        if (c >= 'a' && c <= 'z') {
+            function_add(&line, &text);
             continue;
         }
         bool joins = c == '&' || c == '|';

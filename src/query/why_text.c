@@ -24,11 +24,10 @@ static const char *const sentences[ROTA_HOLDS] = {
                          " {task} among them",
     [ROTA_HOLD_SHARED] = "shared: {task}, which has the same content key, runs for both",
     [ROTA_HOLD_HANDLER] = "offered: waits for a handler to claim it",
-    [ROTA_HOLD_NO_WORKER] = "no worker has joined",
+    [ROTA_HOLD_NO_WORKER] = "no worker is connected",
     [ROTA_HOLD_MACHINE] = "unschedulable: machine {machine} is unknown, no worker is on it",
-    [ROTA_HOLD_TOO_BIG] = "unschedulable: no worker is big enough, short of {shortage}",
-    [ROTA_HOLD_ROOM] = "no room: needs {needs}, best worker {worker} is short of"
-                       " {shortage}",
+    [ROTA_HOLD_TOO_BIG] = "unschedulable: it needs {shortage} more than the largest worker has",
+    [ROTA_HOLD_ROOM] = "no room: it needs {needs}; {worker} is short of {shortage}",
     [ROTA_HOLD_CACHED] = "waits for a worker that has its result (cache) until {until}",
     [ROTA_HOLD_INPUTS] = "waits for a worker that has an input (data, dependency) until"
                          " {until}",

@@ -27,7 +27,8 @@ struct progress {
     bool is_drawn;           // the last line of the terminal is the status line
     uint32_t *failed;        // tasks whose last attempt failed
     uint32_t failed_count, failed_capacity;
-    const char *server;      // the server that runs the job; null: it runs here
+    const char *server;      // options of commands that reach the server of the job, and a blank;
+                             // null: it runs here
     void (*log)(void *context, rota_task_id task, uint32_t attempt);  // null: read the folder
     void *log_context;
 };

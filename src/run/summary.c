@@ -12,9 +12,9 @@ enum { NAMES = 6, FAILURES = 20, REASON = 320 };
 
 struct path {
     rota_time *length;  // of the longest path that ends with each task
+    uint32_t *steps;    // the number of its tasks that ran
     uint32_t *before;   // the task before it on that path, plus 1
     uint32_t last;      // plus 1
-    rota_time longest;
 };
 
 static rota_time duration(const struct run_task *task)
@@ -22,22 +22,37 @@ static rota_time duration(const struct run_task *task)
     return task->phase == RUN_OK && task->ended > task->began ? task->ended - task->began : 0;
 }
 
+// A fast task may begin and end at the same time. One that was done before has no times.
+static bool has_run(const struct run_task *task)
+{
+    return task->phase == RUN_OK && task->began && task->ended;
+}
+
+// Of paths that take as long, the one with more tasks.
+static bool is_longer(const struct path *path, uint32_t one, uint32_t other)
+{
+    if (path->length[one] != path->length[other]) return path->length[one] > path->length[other];
+    return path->steps[one] > path->steps[other];
+}
+
 static void path_find(const struct run *run, struct path *path)
 {
     uint32_t count = run->file->task_count, other;
     path->length = os_allocate(count, sizeof *path->length);
+    path->steps = os_allocate(count, sizeof *path->steps);
     path->before = os_allocate(count, sizeof *path->before);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = run->order[i];
         for (uint32_t k = 0; (k = jobfile_waits(&run->file->tasks[at], k, &other)) != 0;) {
-            if (path->length[other] <= path->length[at]) continue;
+            if (!is_longer(path, other, at)) continue;
             path->length[at] = path->length[other];
+            path->steps[at] = path->steps[other];
             path->before[at] = other + 1;
         }
         path->length[at] += duration(&run->tasks[at]);
-        if (path->length[at] <= path->longest) continue;
-        path->longest = path->length[at];
-        path->last = at + 1;
+        path->steps[at] += has_run(&run->tasks[at]);
+        bool is_last = path->steps[at] && (!path->last || is_longer(path, at, path->last - 1));
+        if (is_last) path->last = at + 1;
     }
 }
 
@@ -48,14 +63,15 @@ static void path_print(const struct run *run)
     uint32_t count = 0, steps = 0;
     path_find(run, &path);
     for (uint32_t at = path.last; at; at = path.before[at - 1]) {
-        if (!duration(&run->tasks[at - 1])) continue;
+        if (!has_run(&run->tasks[at - 1])) continue;
         if (count < NAMES) names[count++] = run->file->tasks[at - 1].name;
         steps++;
     }
-    if (steps) printf("    critical path %.2f s:", (double)path.longest / 1e6);
+    if (steps) printf("    critical path %.2f s:", (double)path.length[path.last - 1] / 1e6);
     if (steps > count) printf(" ... >");
     while (count) printf(" %s%s", names[count - 1], count > 1 ? " >" : "\n"), count--;
     free(path.length);
+    free(path.steps);
     free(path.before);
 }
 
@@ -98,7 +114,7 @@ static void failure_print(const struct progress *progress, uint32_t task)
     const char *reason = run->tasks[task].reason;
     if (reason) fputs(": ", stdout), plain_lines_write(stdout, reason, strlen(reason));
     if (progress->server)
-        printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number, task + 1);
+        printf("    (rota logs %s%u.%u)\n", progress->server, run->job.number, task + 1);
     else
         logs_print(progress->options, name);
 }
@@ -136,8 +152,8 @@ static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
     struct rota_why why = rota_why(run->server->rota, id);
     switch (why.hold) {
     case ROTA_HOLD_MACHINE:
-        snprintf(reason, REASON, "it must run on %.200s, but this is %.80s", task->machine,
-                 run->host);
+        snprintf(reason, REASON, "it needs the machine %.200s; this machine is %.80s",
+                 task->machine, run->host);
         return true;
     case ROTA_HOLD_TOO_BIG:
         if (task->cores > run->cores)
@@ -236,7 +252,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
     failures_print(progress);
     if (here && status == 5) lacks_print(run, false);
     if (status && progress->server)
-        printf("    to continue: rota retry --server %s TASK\n", progress->server);
+        printf("    to continue: rota retry %sTASK\n", progress->server);
     else if (status)
         again_print(progress->options);
 }

@@ -45,6 +45,11 @@ def like_a_run_of_its_own():
         ends = {row["task"]: row["status"] for row in rows if row["event"] == "ended"}
         say(ends == {"a": "SUCCESS", "b": "FAILED", "d": "SUCCESS"} and rows[-1]["event"] == "over"
             and rows[-1]["failed"] == 1 and rows[-1]["not_run"] == 1, "one object a line", told)
+        names = ("one", "two", "three", "four")
+        chain = {name: {"run": "true", "needs": [before] if before else []}
+                 for before, name in zip(("", *names), names)}
+        path = cluster.submit(chain, "--attach")
+        say("s: one > two > three > four\n" in path.stdout, "the critical path is complete", path)
         slow = cluster.submit({f"t{i:03}": {"run": "true"} for i in range(300)}, "--attach")
         say(slow.returncode == 0 and slow.stdout.count("] t") == 300 and "300 ok" in slow.stdout,
             "every end is reported once", slow.stdout[-300:])
@@ -64,7 +69,7 @@ def left_and_stopped():
         once = attached(cluster, {"a": {"run": "sleep 1000"}})
         cluster.until(lambda: cluster.sql(runs) == [(1,)], "it runs")
         once.process.send_signal(signal.SIGINT)
-        say(once.process.wait(PATIENCE) == 130 and "continues without you" in once.said(),
+        say(once.process.wait(PATIENCE) == 130 and "which continues on the server" in once.said(),
             "Ctrl-C leaves it to the server", once.said())
         say(cluster.sql(runs) == [(1,)], "where it continues")
         for job in range(2, 7):  # the second may come too late on a busy machine
@@ -72,7 +77,7 @@ def left_and_stopped():
             twice = attached(cluster, {"a": {"run": f"sleep 0.4; touch {ran}; sleep 1000"}})
             cluster.until(lambda: os.path.exists(ran), "both run")
             twice.process.send_signal(signal.SIGINT)
-            cluster.until(lambda: "again stops job" in twice.said(), "it asks")
+            cluster.until(lambda: "again to cancel job" in twice.said(), "it asks")
             twice.process.send_signal(signal.SIGINT)
             status = twice.process.wait(PATIENCE)
             if status != 130:

@@ -28,7 +28,9 @@ def a_job_on_one_worker():
         why = cluster.rota("why", "d")
         say("d waits for c; c failed with exit 3" in why.stdout,
             "why names the failed task that blocks another one", why)
-        hint = re.search(r"\(rota logs (\S+); rota retry (\S+)\)$", why.stdout.strip())
+        there = re.escape(f"--server {cluster.socket} ")
+        hint = re.search(rf"\(rota logs {there}(\S+); rota retry {there}(\S+)\)$",
+                         why.stdout.strip())
         say(hint and hint.groups() == ("1.3", "1.3"), "and the commands that help, by id", why)
         logs = cluster.rota("logs", hint[1] if hint else "c")
         say(logs.returncode == 0, "the server understands the first of them", logs)

@@ -20,7 +20,7 @@ VALUES = ("1", "16", "x", "8G", "1h", "/x", "a:1", "1.1", "best", "plan", "tree"
           "exact", "1x4", "fail=0.1", "client", "80,24,0,0", "1,2,3", "2026-11-16T23:59")
 
 # rota adds these to queries of its own; users do not see them.
-HIDDEN = {("why",): {"planned": "7.3=4", "waits": "1,2"},
+HIDDEN = {("why",): {"planned": "7.3=4", "waits": "1,2", "mark-server": None},
           ("top",): {"frame": "80,24,0,0", "planner": "1,2,3"}}
 LEFT_MAX = 34  # where the second column of a page may begin
 
@@ -105,12 +105,13 @@ def hidden():
         manual = run(ROTA, "help", "--man", *command).stdout.replace("\\-", "-")
         places = {"help": page, "manual": manual, "completion": completion}
         for name, value in values.items():
-            taken = run(ROTA, *command, f"--{name}={value}", "--help")
+            equals = f"={value}" if value else ""
+            taken = run(ROTA, *command, f"--{name}{equals}", "--help")
             say(taken.stdout == page, f"--{name} is an option of {command[0]}", taken)
             seen = [where for where, text in places.items()
                     if re.search(rf"--{name}\b|-l {name}\b", text)]
             say(not seen, f"--{name} is hidden", seen)
-            part = run(ROTA, *command, f"--{name[:-1]}={value}")
+            part = run(ROTA, *command, f"--{name[:-1]}{equals}")
             say(part.returncode == 2 and "unknown option" in part.stderr
                 and f"mean --{name}" not in part.stderr, f"--{name[:-1]} is not", part)
 

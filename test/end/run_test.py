@@ -120,7 +120,7 @@ with Folder("tasks: {a: {run: 'true', machine: elsewhere}, b: 'true'}") as folde
 for name in ("run", "done"):  # which machines of our own are called
     with Folder(f"tasks: {{a: {{run: 'true', machine: {name}}}}}") as folder:
         done = folder.run()
-        say(done.returncode == 5 and f"it must run on {name}" in done.stdout,
+        say(done.returncode == 5 and f"it needs the machine {name}" in done.stdout,
             f"a machine that is called {name} is not this one", done.stdout + done.stderr)
 
 with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon},"
@@ -128,7 +128,7 @@ with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon
     done = folder.run("-j2")
     say(done.returncode == 5
         and "cannot run: a    (it needs 999 cpus, but there are only 2)" in done.stdout
-        and "cannot run: b    (it must run on moon, but this is " in done.stdout
+        and "cannot run: b    (it needs the machine moon; this machine is " in done.stdout
         and "cannot run: c    (it needs 9216000 MiB of memory, but there are only " in done.stdout
         and "cannot run: d" not in done.stdout,
         "and the output says what each task lacks", done.stdout + done.stderr)
@@ -137,7 +137,7 @@ with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon
         "also as events", str(events))
     told = [subprocess.run([os.path.abspath(ROTA), "why", name], cwd=folder.path, text=True,
                            capture_output=True, check=False).stdout for name in "abd"]
-    say("short of 997 cpus" in told[0] and "machine moon is unknown" in told[1]
+    say("it needs 997 cpus more" in told[0] and "machine moon is unknown" in told[1]
         and told[2].startswith("d waits for a; a is unschedulable")
         and not any("rota run" in text for text in told),
         "and afterwards rota why says it", str(told))

@@ -21,6 +21,7 @@ struct top {
         uint32_t count, capacity;
     } lists[SNAPSHOT_LISTS];
     uint64_t fast, slow;  // of all jobs
+    bool is_running;      // a rota run or a server has the database open
     struct top_planner {  // as the server reported it
         bool is_there;
         uint64_t plans;

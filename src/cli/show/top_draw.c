@@ -103,13 +103,19 @@ static const char *name_end(char text[LANE_MOST + 1], const char *name, int widt
 
 // ---- Lists -------------------------------------------------------------------------------------
 
+// Only a run that works on its tasks comes closer to the end.
+static const char *left_text(const struct top *top, const struct top_row *job, char text[TEXT])
+{
+    return span(text, top->is_running ? top_left(job) : -1);
+}
+
 static void job_line(struct sheet *sheet, const struct top_row *job)
 {
     char progress[BAR + 1], left[TEXT];
     uint64_t over = top_over(job), all = (uint64_t)job->numbers[1];
     bool is_over = over >= all;
     bool is_stuck = !job->numbers[5] && over + (uint64_t)job->numbers[6] >= all;
-    const char *state = is_over ? "ended" : is_stuck ? "blocked" : span(left, top_left(job));
+    const char *state = is_over ? "ended" : is_stuck ? "blocked" : left_text(sheet->top, job, left);
     line(sheet, job->numbers[3] ? TOP_BAD : is_over ? TOP_GOOD : TOP_PLAIN,
          "%5lld [%s] %3llu%% %7llu %6llu %7lld %6lld %7lld %7s", (long long)job->numbers[0],
          bar(progress, over, all), (unsigned long long)(all ? over * 100 / all : 100),
@@ -149,9 +155,9 @@ static void task_line(struct sheet *sheet, const struct top_row *task)
 {
     char id[TEXT], number[TEXT], since[TEXT];
     snprintf(id, sizeof id, "%lld.%lld", (long long)task->numbers[0], (long long)task->numbers[1]);
-    bool runs = strcmp(task->texts[1], "RUNNING") == 0;
+    bool runs = strcmp(task->texts[1], "RUNNING") == 0 && sheet->top->is_running;
     line(sheet, runs ? TOP_PLAIN : TOP_DIM, "%-10s %-9s %9s  %-16.16s %s", id, task->texts[1],
-         span(since, sheet->top->now - task->numbers[2]),
+         span(since, sheet->top->is_running ? sheet->top->now - task->numbers[2] : -1),
          name_of(number, task->texts[2], task->numbers[3]), task->texts[0]);
 }
 
@@ -232,14 +238,19 @@ static void head_draw(struct sheet *sheet)
         here++;
         cores += workers->rows[i].numbers[1];
     }
-    line(sheet, TOP_HEAD, "rota top %s  %u worker%s, %lld core%s  %.1f/s (10 s) %.1f/s (60 s)",
+    if (!top->is_running)
+        line(sheet, TOP_HEAD, "rota top %s  rota run is not running%s",
+             time_write(top->now / 1000000 * 1000000, time),
+             top->lists[SNAPSHOT_OUT].count ? "; the next one starts its tasks again" : "");
+    else
+        line(sheet, TOP_HEAD, "rota top %s  %u worker%s, %lld core%s  %.1f/s (10 s) %.1f/s (60 s)",
          time_write(top->now / 1000000 * 1000000, time), here, here == 1 ? "" : "s",
          (long long)cores, cores == 1 ? "" : "s",
          (double)top->fast / 10, (double)top->slow / 60);
     uint64_t next = top_count(top, "READY") + top_count(top, "OFFERED");
     line(sheet, TOP_PLAIN,
-         "%llu running, %llu assigned, %llu next, %llu in lanes, %llu waiting, %llu blocked",
-         (unsigned long long)top_count(top, "RUNNING"),
+         "%llu %s, %llu assigned, %llu next, %llu in lanes, %llu waiting, %llu blocked",
+         (unsigned long long)top_count(top, "RUNNING"), top->is_running ? "running" : "interrupted",
          (unsigned long long)top_count(top, "ASSIGNED"), (unsigned long long)next,
          (unsigned long long)top_count(top, "HELD"), (unsigned long long)top_count(top, "WAITING"),
          (unsigned long long)top_count(top, "BLOCKED"));

@@ -76,6 +76,7 @@ void top_json(const struct top *top, FILE *out)
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_number(&json, "at", "%" PRId64, top->now);
+    json_bool(&json, "at_work", top->is_running);
     json_number(&json, "ended_10s", "%" PRIu64, top->fast);
     json_number(&json, "ended_60s", "%" PRIu64, top->slow);
     planner_put(&json, &top->planner);

@@ -34,27 +34,39 @@ static void paces_note(struct top *top)
     }
 }
 
+static void list_release(struct top_list *list)
+{
+    for (uint32_t j = 0; j < list->count; j++)
+        for (int k = 0; k < SNAPSHOT_TEXTS; k++) free(list->rows[j].texts[k]);
+    free(list->rows);
+    *list = (struct top_list){0};
+}
+
+// Rows of workers and running tasks stay until the next run.
+static void nothing_runs(struct top *top)
+{
+    const struct top_list *jobs = &top->lists[SNAPSHOT_JOBS];
+    list_release(&top->lists[SNAPSHOT_WORKERS]);
+    for (uint32_t i = 0; i < jobs->count; i++) jobs->rows[i].numbers[5] = 0;
+}
+
 bool top_load(struct top *top, const char *path, struct store_error *error)
 {
-    *top = (struct top){.now = os_now()};
+    *top = (struct top){.now = os_now(), .is_running = store_is_held(path)};
     struct store *store = snapshot_open(path, error);
     bool fine = store;
     for (int i = 0; fine && i < SNAPSHOT_LISTS; i++)
         fine = snapshot_list(store, (enum snapshot_list)i, top->now, row_take, &top->lists[i]);
     if (store && !fine) *error = *store_error(store);
     store_close(store);
+    if (!top->is_running) nothing_runs(top);
     if (fine) paces_note(top);
     return fine;
 }
 
 void top_release(struct top *top)
 {
-    for (int i = 0; i < SNAPSHOT_LISTS; i++) {
-        struct top_list *list = &top->lists[i];
-        for (uint32_t j = 0; j < list->count; j++)
-            for (int k = 0; k < SNAPSHOT_TEXTS; k++) free(list->rows[j].texts[k]);
-        free(list->rows);
-    }
+    for (int i = 0; i < SNAPSHOT_LISTS; i++) list_release(&top->lists[i]);
     *top = (struct top){0};
 }
 

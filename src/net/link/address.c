@@ -69,3 +69,9 @@ bool address_read(struct address *address, const char *text, struct link_error *
         return true;
     return link_fail(error, "%.200s: invalid address: use /PATH, HOST:PORT or [IPV6]:PORT", text);
 }
+
+bool link_address_check(const char *address, struct link_error *error)
+{
+    struct address parsed;
+    return address_read(&parsed, address, error);
+}

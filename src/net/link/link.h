@@ -69,6 +69,7 @@ int link_keys_lock(const char *path, struct link_error *error);
 // ---- address.c -------------------------------------------------------------------------------
 
 bool link_address_is_local(const char *address);  // a Unix socket
+bool link_address_check(const char *address, struct link_error *error);  // false: it is invalid
 
 // ---- listen.c, connect.c ---------------------------------------------------------------------
 
