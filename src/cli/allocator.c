@@ -139,6 +139,9 @@ static int allocator_run(const struct command *command, int count, char **words)
     if (!round.path) return command_wrong(command, "missing option --db");
     if (round.virtual != (round.until != ROTA_NEVER))
         return command_wrong(command, "options --from and --until need each other");
+    if (!round.pretends)
+        fputs("rota allocator: tasks are only staged: nothing executes them yet (for tests:"
+              " --pretend)\n", stderr);
     status = round.virtual ? virtual_run(&round) : real_run(&round);
     pretend_release(&round.pretend);
     return status;
@@ -169,7 +172,8 @@ const struct command allocator_command = {
     .options = rows,
     .usage = "--db DATABASE [OPTION...]\n",
     .text = "Runs until SIGTERM. Looks for new definitions every 2 seconds, and prints a line for "
-            "each task that was staged or has ended.\n",
+            "each task that was staged or has ended. Without --pretend nothing executes the "
+            "tasks that it stages yet.\n",
     .examples = "rota allocator --db state.db\tstage definitions when they are due\n"
                 "rota allocator --db state.db --once\tstage what is due now, and end\n",
     .exits = "0\tdone\n2\tan option or the database is wrong\n70\tthe disk failed\n",

@@ -61,9 +61,21 @@ const char *command_group_title(enum command_group group)
     return titles[group];
 }
 
+// Words that other programs use.
+static const char *synonym_of(const char *name)
+{
+    static const char *const synonyms[][2]
+        = {{"stop", "cancel"}, {"kill", "cancel"}, {"status", "ps"}, {"list", "ps"},
+           {"ls", "ps"},       {"rm", "close"},    {"delete", "close"}, {"remove", "close"},
+           {"log", "logs"}};
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(synonyms[i][0], name) == 0) return synonyms[i][1];
+    return NULL;
+}
+
 int command_unknown(const char *name)
 {
-    struct word_meant meant = {0};
+    struct word_meant meant = {.word = synonym_of(name)};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         word_try(&meant, name, commands[i]->name);
     fprintf(stderr, "rota: unknown command '%s'", name);

@@ -26,7 +26,9 @@ static int parsed_define(struct session *session, const char *file,
 {
     struct definition_error error;
     switch (define_all(&session->server, parsed, os_now(), zone_load, &error)) {
-    case DEFINE_DONE: printf("%u done\n", parsed->count); return 0;
+    case DEFINE_DONE:
+        printf("%u definition%s changed\n", parsed->count, parsed->count == 1 ? "" : "s");
+        return 0;
     case DEFINE_REFUSED: mistake_print(&error, file); return 2;
     default: return session_failed(session);
     }
@@ -95,7 +97,8 @@ const struct command define_command = {
     .options = rows,
     .usage = "FILE --db DATABASE\n",
     .text = "FILE has insert_task, update_task and delete_task entries; '-' is the standard input. "
-            "Either all of them are applied or none.\n",
+            "Either all of them are applied or none. Nothing executes definitions yet: see "
+            "'rota help allocator'.\n",
     .examples = "rota define night.def --db night.db\tapply the definitions of a file\n",
     .exits = "0\tdone\n2\tthe file, an option or the database is wrong\n70\tthe disk failed\n",
 };

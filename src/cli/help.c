@@ -227,6 +227,12 @@ static void manual_option(FILE *out, const struct option_row *row)
     roff_line(out, text);
 }
 
+// Commands, and the pages about the files that they read.
+static const char *const formats[][2]
+    = {{"run", "jobfile"},     {"check", "jobfile"},         {"graph", "jobfile"},
+       {"submit", "jobfile"},  {"simulate", "jobfile"},      {"define", "definitions"},
+       {"allocator", "definitions"}, {"keys", "keys"},       {"play", "play"}};
+
 static void manual_print(const struct command *command, FILE *out)
 {
     struct line line;
@@ -250,7 +256,11 @@ static void manual_print(const struct command *command, FILE *out)
     manual_option(out, &option_help);
     manual_columns(out, "EXAMPLES", command->examples);
     manual_columns(out, "EXIT STATUS", command->exits);
-    fputs(".SH SEE ALSO\n.BR rota (1)\n", out);
+    fputs(".SH SEE ALSO\n.BR rota (1)", out);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i][0], command->name) == 0)
+            fprintf(out, ",\n.BR rota-%s (5)", formats[i][1]);
+    putc('\n', out);
 }
 
 static void manual_overview(FILE *out)
@@ -277,6 +287,18 @@ struct help_options {
     bool is_manual;
 };
 
+// "rota help keys make": the page of keys describes its verbs.
+static bool is_verb(const struct command *command, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = command->verbs; at && *at; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " ");
+        if (size == length && memcmp(at, word, size) == 0) return true;
+        at += size;
+    }
+    return false;
+}
+
 static int help_run(const struct command *command, int count, char **words)
 {
     struct help_options options = {0};
@@ -284,10 +306,14 @@ static int help_run(const struct command *command, int count, char **words)
     int used, status = options_read(command, &options, NULL, &arguments, count, words);
     if (status >= 0) return status;
     int length = (int)arguments.count;
-    bool is_all = length == 1 && strcmp(arguments.items[0], "all") == 0;
+    bool is_all = length && strcmp(arguments.items[0], "all") == 0;
+    if (is_all && length > 1) {  // "rota help all run" asks for one page
+        is_all = false;
+        arguments.items++, length--;
+    }
     const struct command *about = command_find(length, arguments.items, &used);
     if (length && !is_all && !about) return command_unknown(arguments.items[0]);
-    if (about && used < length)
+    if (about && used < length && !is_verb(about, arguments.items[used]))
         return command_wrong(command, "unexpected argument '%s'", arguments.items[used]);
     if (about && options.is_manual)
         manual_print(about, stdout);

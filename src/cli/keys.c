@@ -250,6 +250,10 @@ static int keys_run(const struct command *command, int count, char **words)
     if (status >= 0) return status;
     size_t at = 0;
     while (at < 4 && strcmp(arguments.items[0], verbs[at].name) != 0) at++;
+    char meant[VERB_MAX];
+    if (at == 4 && verb_meant(command, arguments.items[0], meant))
+        return command_wrong(command, "unknown verb '%s' (did you mean %s?)", arguments.items[0],
+                             meant);
     if (at == 4)
         return command_wrong(command, "expected make, add, list or revoke, not '%s'",
                              arguments.items[0]);

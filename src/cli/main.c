@@ -39,7 +39,7 @@ int main(int count, char **words)
         return 2;
     }
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) words[1] = help;
-    if (strcmp(words[1], "--version") == 0) words[1] = version;
+    if (strcmp(words[1], "--version") == 0 || strcmp(words[1], "-V") == 0) words[1] = version;
     int used;
     const struct command *command = command_find(count - 1, words + 1, &used);
     if (!command) return command_unknown(words[1]);

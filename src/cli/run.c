@@ -50,9 +50,14 @@ static bool places_find(struct runner *runner)
     free(copy);
     if (!runner->folder || asprintf(&runner->hidden, "%s/.rota", runner->folder) < 0)
         os_out_of_memory();
-    if (runner->options.dry || hidden_make(runner->hidden)) return true;
+    return true;
+}
+
+static int hidden_open(const struct runner *runner)
+{
+    if (hidden_make(runner->hidden)) return 0;
     fprintf(stderr, "rota: %s: %s\n", runner->hidden, strerror(errno));
-    return false;
+    return 2;
 }
 
 static int store_open(struct runner *runner)
@@ -153,18 +158,23 @@ static bool cache_max_read(uint64_t *bytes)
     return false;
 }
 
+static void capacity_read(struct runner *runner)
+{
+    struct os_share share;
+    os_share_read(&share);
+    runner->cores = runner->options.jobs ? runner->options.jobs : share.processors;
+    runner->memory_mib = share.memory_mib;
+}
+
 static int worker_begin(struct runner *runner)
 {
     struct worker_options options = {.folder = runner->hidden, .name = "local"};
     if (!cache_max_read(&options.cache_max)) return 2;
-    struct os_share share;
-    os_share_read(&share);
-    options.cores = runner->options.jobs ? runner->options.jobs : share.processors;
-    options.memory_mib = share.memory_mib;
+    capacity_read(runner);
+    options.cores = runner->cores;
+    options.memory_mib = runner->memory_mib;
     options.contain = runner->options.contain;
     options.is_known = runner->all_held = worker_folder_is_free(runner->hidden);
-    runner->cores = options.cores;
-    runner->memory_mib = options.memory_mib;
     runner->worker = worker_fork(&options, &runner->socket);
     if (runner->worker > 0) return 0;
     fprintf(stderr, "rota: cannot start the worker process: %s\n", strerror(errno));
@@ -212,16 +222,19 @@ static bool streams_fit(const struct runner *runner)
     return false;
 }
 
+static int file_check(struct runner *runner)
+{
+    int status = file_load(runner);
+    capacity_read(runner);
+    return status || streams_fit(runner) ? status : 2;
+}
+
 static int run_dry(struct runner *runner)
 {
     char *path = runner_path(runner, "rota.db");
     bool there = os_file_is_there(path);
     free(path);
-    int status = file_load(runner);
-    struct os_share share;
-    os_share_read(&share);
-    runner->cores = runner->options.jobs ? runner->options.jobs : share.processors;
-    if (!status && !streams_fit(runner)) return 2;
+    int status = file_check(runner);
     if (!status && there) status = store_open(runner);
     if (!status && there) status = server_make(runner);
     return status ? status : runner_look(runner);
@@ -247,6 +260,10 @@ static int run_file(struct runner *runner)
     int status = file_digest(runner);
     if (status) return status;
     if (runner->options.dry) return run_dry(runner);
+    bool is_new = !os_file_is_there(runner->hidden);  // a run that is refused leaves no folder
+    if (is_new) status = file_check(runner);
+    if (!status) status = hidden_open(runner);
+    if (status) return status;
     if (runner_has_nothing_to_do(runner)) {
         nothing_print(&runner->options);
         return 0;
@@ -256,7 +273,7 @@ static int run_file(struct runner *runner)
     if (status) return status;
     os_memory_ready(HEAP_BYTES);
     status = store_open(runner);
-    if (!status) status = file_load(runner);
+    if (!status && !is_new) status = file_load(runner);
     if (status) return status;
     if (!runner_meet(runner)) return runner->fault;
     if (!streams_fit(runner)) return 2;
@@ -300,7 +317,8 @@ static int run(const struct command *command, int count, char **words)
 }
 
 static const struct option_row rows[] = {
-    {'j', "jobs", "N", "number of tasks to run in parallel", OPTION_NUMBER,
+    {'j', "jobs", "N", "number of cores that tasks may use together; a task uses 1, or its cpus",
+     OPTION_NUMBER,
      .at = offsetof(struct run_options, jobs), .least = 1, .most = 100000,
      .preset = "the number of cores"},
     {'k', "keep-going", "", "after a failure, run all tasks that do not depend on the failed one; "
@@ -340,7 +358,7 @@ const struct command run_command = {
             "SIGINT or SIGTERM stops the running tasks, which have 5 seconds to end; a second "
             "signal kills them.\n",
     .examples = "rota run build.yaml\trun a job file; the same command resumes it\n"
-                "rota run -j 8 -k build.yaml\trun up to 8 tasks in parallel, also after failures\n"
+                "rota run -j 8 -k build.yaml\tuse up to 8 cores, and continue after failures\n"
                 "rota run -n build.yaml\tlist what would run\n",
     .exits = "0\tall tasks succeeded\n1\ta task failed\n"
              "2\tthe job file or an option is wrong, or another rota run uses this folder\n"

@@ -106,7 +106,7 @@ const struct command sql_command = {
     .usage = "[--json] DATABASE STATEMENT\n",
     .text = "insert, update and delete on the view sched_job change definitions, as rota define "
             "does.\n",
-    .examples = "rota sql .rota/rota.db \"select name, status from sched_stage\"\tlist tasks\n",
+    .examples = "rota sql .rota/rota.db \"select id, status from sched_status\"\tlist tasks\n",
     .exits = exits,
 };
 

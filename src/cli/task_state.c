@@ -1,6 +1,7 @@
 // task_state.c - `rota stage`, `start`, `green`, `red`, `reset`, `freeze`, `abort`: change the
 // state of a task by hand.
 #include "cli/cli.h"
+#include "base/base.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -21,6 +22,17 @@ static int entry_act(struct session *session, const char *word, const struct ent
     return 0;
 }
 
+static int unknown_print(const struct catalog *catalog, const char *name)
+{
+    struct word_meant meant = {0};
+    for (uint32_t i = 0; i < catalog->count; i++)
+        word_try(&meant, name, catalog->entries[i].what.name);
+    fprintf(stderr, "rota: no such task: %s", name);
+    if (meant.word) fprintf(stderr, " (did you mean %s?)", meant.word);
+    fputc('\n', stderr);
+    return 2;
+}
+
 static int name_act(struct session *session, const char *word, const char *name)
 {
     struct catalog catalog;
@@ -29,8 +41,7 @@ static int name_act(struct session *session, const char *word, const char *name)
         status = session_failed(session);
     } else {
         const struct entry *entry = catalog_find(&catalog, name, strlen(name));
-        if (!entry) fprintf(stderr, "rota: no such task: %s\n", name);
-        status = entry ? entry_act(session, word, entry) : 2;
+        status = entry ? entry_act(session, word, entry) : unknown_print(&catalog, name);
     }
     catalog_close(&catalog);
     return status;

@@ -54,7 +54,8 @@ with Base() as base:
     done = base.act("stage", "x")
     say(done.returncode == 2 and not os.path.exists(base.file), "nor does any other command")
     done = base.define(GOOD)
-    say(done.returncode == 0 and done.stdout == "4 done\n", "a good file is taken", done.stderr)
+    say(done.returncode == 0 and done.stdout == "4 definitions changed\n",
+        "a good file is taken", done.stderr)
     base.act("stage", "load")
     base.pretend()
     before = base.dump()
