@@ -160,6 +160,12 @@ static int keys_read(struct serve *serve)
     bool fine
         = !serve->options.keys || link_keys_read(&serve->keys, serve->options.keys, &error);
     if (!fine) fprintf(stderr, "rota server: %s\n", error.text);
+    bool is_one = fine && serve->keys.count == 1 && !serve->keys.items[0].pem;
+    if (is_one)
+        fprintf(stderr,
+                "rota server: warning: %s has only one key, of a %s; all that connect to HOST:PORT"
+                " need theirs in it, as in server.keys of rota keys make\n",
+                serve->options.keys, link_role_name(serve->keys.items[0].role));
     return fine ? 0 : 2;
 }
 
@@ -181,6 +187,19 @@ static bool default_folder_is_ours(const char *address)
     return false;
 }
 
+// Any address but a Unix socket needs keys.
+static bool has_keys(const struct serve *serve, const char *address)
+{
+    struct link_error error;
+    if (serve->options.keys || link_address_is_local(address)) return true;
+    if (!link_address_check(address, &error)) return true;  // the listener reports it
+    fprintf(stderr,
+            "rota server: %s: keys are needed to listen, except at a Unix socket: use --keys FILE"
+            " (rota keys make FOLDER makes one)\n",
+            address);
+    return false;
+}
+
 // Listens at an address, or at a socket from systemd.
 static int listener_add(struct serve *serve, const char *address, int file)
 {
@@ -188,6 +207,7 @@ static int listener_add(struct serve *serve, const char *address, int file)
     struct link_listener *listener = &serve->listeners[serve->listener_count];
     const struct link_keys *keys = serve->options.keys ? &serve->keys : NULL;
     if (address && link_address_is_local(address)) os_parents_make(address);
+    if (address && !has_keys(serve, address)) return 2;
     if (address == serve->options.default_address && !default_folder_is_ours(address)) return 2;
     bool listens = address ? link_listen(listener, address, keys, &error)
                            : link_listen_over(listener, file, keys, &error);

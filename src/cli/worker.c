@@ -237,14 +237,16 @@ static int key_read(struct work *work)
     }
     for (uint32_t i = 0; i < work->options.server_count && !work->key_path; i++)
         if (!link_address_is_local(work->servers[i]))
-            return wrong("missing option --key for a server that is no Unix socket",
+            return wrong("a key is needed to connect, except to a Unix socket: use --key FILE",
                          work->servers[i]);
     if (!work->key_path) return -1;
     if (!work->from_stdin && !link_keys_read(&work->keys, work->key_path, &error))
         return fprintf(stderr, "rota worker: %s\n", error.text), 2;
     for (uint32_t i = 0; i < work->keys.count && !work->options.key; i++)
         if (work->keys.items[i].role == WIRE_WORKER) work->options.key = &work->keys.items[i];
-    if (!work->options.key) return wrong("the file has no worker's key", work->key_path);
+    if (!work->options.key)
+        return wrong("the file has no worker's key; use worker.key of rota keys make",
+                     work->key_path);
     return -1;
 }
 
@@ -284,6 +286,10 @@ static int address_fill(struct work *work)
         local &= link_address_is_local(work->servers[i]);
     if (options->address && !(options->address = address_keep(work, options->address)))
         return wrong("out of memory", options->folder);
+    bool is_open = options->address && !link_address_is_local(options->address);
+    if (is_open && !options->peer_keys)
+        return wrong("keys are needed to listen, except at a Unix socket: use --peer-key FILE",
+                     options->address);
     if (options->address || work->service.file_count) return -1;
     if (!local) {
         fprintf(stderr, "rota worker %s: without --listen and --peer-key, tasks on other workers"
@@ -397,7 +403,7 @@ static int worker(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {
     {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets (absolute paths) or "
      "HOST:PORT", OPTION_OTHER, .at = WORK_SERVER, .needs = "up to 16 addresses such as "
-     "/run/rota/socket or host:7450"},
+     "/run/rota/server.sock or host:7450"},
     {0, "key", "FILE", "a file with a worker's key; only its owner may read it", OPTION_PATH,
      .at = AT(key_path)},
     {0, "name", "NAME", "the unique name of this worker", OPTION_OTHER, .at = WORK_NAME,
@@ -452,9 +458,9 @@ const struct command worker_command = {
             "second SIGTERM gives them 5 seconds, a third one kills them.\n"
             "'rota worker drain' and 'rota worker forget' are commands of their own.\n",
     .examples
-    = "rota worker --server /run/rota/socket\tserve a server on this machine\n"
+    = "rota worker --server /run/rota/server.sock\tserve a server on this machine\n"
       "rota worker --server a:7450,b:7450 --key worker.key\tserve one of two servers\n"
-      "rota worker --server /run/rota/socket -j 4 --memory 8G\tuse a part of the machine\n",
+      "rota worker --server /run/rota/server.sock -j 4 --memory 8G\tuse a part of the machine\n",
     .exits = "0\tthe worker was told to end\n2\tan option is wrong, or the name is in use\n"
              "4\tssh cannot reach a host\n70\tthe disk or a process failed\n",
 };

@@ -427,7 +427,7 @@ def two_workers_cannot_share_a_folder():
     with Cluster() as cluster:
         cluster.join()
         first = cluster.process
-        same("the second one ends", cluster.start().wait(timeout=PATIENCE), 70)
+        same("the second one ends", cluster.start().wait(timeout=PATIENCE), 2)
         check("with a reason", "another rota worker is running" in cluster.said())
         cluster.process = first
 

@@ -19,6 +19,7 @@ enum {
     RECORD_WITHIN = 2000000,
     DELIVER_WITHIN = 10000000,  // and after the first TERM, also if none is connected
     FREE_WITHIN = 5000000,      // how long the processes of a killed worker may remain
+    FOLDER_TAKEN = 2,           // exit status: another worker uses the folder
     FREE_PAUSE = 50000,
     CLOSE_WITHIN = 1000000  // how long the server may take to close, after all was sent
 };
@@ -66,6 +67,7 @@ static bool spool_take(struct agent *agent)
         if (waits && !is_told)
             agent_say(agent, "%s; waiting %d s for it to end", spool->error, FREE_WITHIN / 1000000);
         is_told = true;
+        if (!waits && spool->is_taken) agent->status = FOLDER_TAKEN;
         if (!waits) return agent_say(agent, "%s", spool->error), false;
         spool_close(spool);
         os_sleep_until(os_now() + FREE_PAUSE);
