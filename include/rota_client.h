@@ -1,7 +1,7 @@
 // rota_client.h - a client of a rota server: jobs, data, tasks for external workers, events.
 //
 //     struct rota_client *client = rota_client_open();
-//     rota_client_connect(client, &(struct rota_client_options){.address = "/run/rota/rota.sock"});
+//     rota_client_connect(client, &(struct rota_client_options){"/run/rota/server.sock"});
 //     rota_client_submit(client, job, &id);
 //     rota_client_wait(client, id, ROTA_NEVER, NULL);
 //     rota_client_close(client);

@@ -251,8 +251,8 @@ const struct command events_command = {
     .text
     = "A line has the sequence, the time, the subject, its state and more. --job, --task, "
       "--lane, --worker and --kind can be given several times, 64 in all; an event is printed "
-      "if it matches one of each sort that is given. Events that the server has deleted are "
-      "reported as a gap.\n"
+      "if it matches one of each sort that is given. If rows of the journal were "
+      "deleted, a gap is reported.\n"
       "If the connection breaks, the last sequence is printed, to resume with --after.\n",
     .examples = "rota events\tprint every change from now on\n"
                 "rota events --after 0 --once\tprint all past events\n"

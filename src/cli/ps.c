@@ -119,7 +119,7 @@ static int ps(const struct command *command, int count, char **words)
 }
 
 static const struct option_row rows[] = {
-    {'a', "all", "", "also list tasks that succeeded, and tasks that are not to be run",
+    {'a', "all", "", "also list tasks that succeeded, and idle tasks",
      OPTION_FLAG, .at = offsetof(struct query_options, all), .in_query = true},
     QUERY_OPTION_ROWS,
     OPTION_ROWS_END};

@@ -138,11 +138,11 @@ static void json_write(const struct simulate_request *request, const struct what
 static void path_write(const struct whatif_job *job, const struct whatif_course *course)
 {
     static const char *const waits[] = {"", "", "after a transfer", "when a core was free",
-                                        "some time later", "with it, over a stream"};
+                                        "after a delay", "at the same time, over a stream"};
     enum { SHOWN = 12 };
     struct whatif_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
     uint32_t count = whatif_critical_path(job, course, stages);
-    printf("the way to its end, %u task%s:\n", count, count == 1 ? "" : "s");
+    printf("critical path, %u task%s:\n", count, count == 1 ? "" : "s");
     for (uint32_t i = 0; i < count; i++) {
         if (count > SHOWN && i == SHOWN / 2) {
             printf("    ... %u more\n", count - SHOWN);
@@ -166,7 +166,7 @@ static void runs_write(const struct simulate_request *request)
     printf("%u runs: half of them take up to %.6g s, nine of ten up to %.6g s; from %.6g to %.6g s",
            request->runs, runs->median, runs->most_of_ten, runs->least, runs->most);
     if (runs->failed) printf("; %u fail", runs->failed);
-    fputs("\nthe one in the middle:\n", stdout);
+    fputs("\nthe median run:\n", stdout);
 }
 
 static void text_write(const struct simulate_request *request, const struct whatif_job *job,
@@ -179,19 +179,19 @@ static void text_write(const struct simulate_request *request, const struct what
     const char *verb = request->recorded ? "took" : tasks == 1 ? "takes" : "take";
     printf("%u task%s on %u worker%s %s %.6g s; no schedule takes less than %.6g s\n", tasks,
            tasks == 1 ? "" : "s", workers, workers == 1 ? "" : "s", verb, course->makespan, bound);
-    printf("%.6g core seconds, %.0f%% of what is there; %llu transfers, %.6g MiB\n", used,
+    printf("%.6g core seconds, %.0f%% of the capacity; %llu transfers, %.6g MiB\n", used,
            there > 0 ? 100 * used / there : 0, (unsigned long long)course->transfers, course->mib);
     if (request->price >= 0)
-        printf("%.6g core hours are there, and cost %.6g\n", there / 3600,
+        printf("%.6g core hours of capacity cost %.6g\n", there / 3600,
                cost_of(request, course));
     if (request->has_faults)
-        printf("%llu times a worker crashed, and %llu attempts failed\n",
+        printf("workers crashed %llu times, and %llu attempts failed\n",
                (unsigned long long)course->crashes, (unsigned long long)course->failed);
     if (course->no_room)
         printf("%llu attempts had no room for an input on the disk of their worker\n",
                (unsigned long long)course->no_room);
     if (course->plans)
-        printf("%u plan%s tried in %.3f s; one costs %.2f us a task\n", course->plans,
+        printf("%u plan%s tried in %.3f s; %.2f us per task and plan\n", course->plans,
                course->plans == 1 ? " was" : "s were", course->search_seconds, plan_us(course));
     path_write(job, course);
     if (request->gantt) whatif_chart(job, &request->setting, course, stdout);

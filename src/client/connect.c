@@ -55,7 +55,7 @@ enum rota_client_code rota_client_connect(struct rota_client *client,
     client->patience = options->patience ? options->patience : CLIENT_OPEN_PATIENCE;
     client->role = options->role;
     client->address = strdup(options->address);
-    if (!client->address) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory");
+    if (!client->address) return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory");
     if (options->key_file && !link_keys_read(&client->keys, options->key_file, &error)) {
         client->keys = (struct link_keys){0};
         return client_say(client, ROTA_CLIENT_WRONG, "%s", error.text);

@@ -97,7 +97,7 @@ enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum 
     if (!sum->digest) return client_say(client, ROTA_CLIENT_NO_MEMORY, "%s", error.text);
     sum->sum = os_sum_open(sum->digest);
     if (sum->sum) return ROTA_CLIENT_OK;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for a hash");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for a hash");
 }
 
 void file_sum_close(struct file_sum *sum)

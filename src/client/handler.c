@@ -27,7 +27,7 @@ static enum rota_client_code grant_show(struct rota_client *client, struct clien
     struct grant_memory *memory = calloc(1, sizeof *memory + count * sizeof *memory->words);
     if (!memory) {
         client_grant_release(from);
-        return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the task");
+        return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the task");
     }
     memory->grant = *from;
     grant->memory = memory;

@@ -27,7 +27,7 @@ static bool refuse(struct rota_client_job *job, const char *format, ...)
 static bool no_memory(struct rota_client_job *job)
 {
     job->has_failed = true;
-    return refuse(job, "no memory for the job");
+    return refuse(job, "out of memory for the job");
 }
 
 // ---- Making and ending --------------------------------------------------------------------

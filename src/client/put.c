@@ -44,7 +44,7 @@ static enum rota_client_code bytes_send(struct rota_client *peer, int file, uint
         struct wire_out *out = &peer->link->out;
         size_t most = end - at < PIECE ? (size_t)(end - at) : PIECE;
         char *room = wire_out_room(out, (uint32_t)most);
-        if (!room) return client_say(peer, ROTA_CLIENT_NO_MEMORY, "no memory for a piece");
+        if (!room) return client_say(peer, ROTA_CLIENT_NO_MEMORY, "out of memory for a piece");
         ssize_t got = pread(file, room, most, (off_t)at);
         out->length -= (uint32_t)(most - (got > 0 ? (size_t)got : 0));
         if (got < 0 && errno == EINTR) continue;

@@ -125,7 +125,7 @@ enum rota_client_code text_begin(struct rota_client *client)
 {
     enum rota_client_code code = client_ready(client);
     if (code || client_text_begin(client)) return code;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the answer");
 }
 
 enum rota_client_code rota_client_ask(struct rota_client *client, const char *const *words,
@@ -169,7 +169,7 @@ enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_i
     if (!code) code = client_log(client, &log, client_until(client->patience), &message);
     if (code) return code;
     if (!client_text_add(client, message.logged.bytes.bytes, message.logged.bytes.length))
-        return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the log");
+        return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the log");
     *text = client->text;
     *length = client->text_length;
     return ROTA_CLIENT_OK;

@@ -62,7 +62,7 @@ static enum rota_client_code text_parse(struct reading *reading, const char *tex
     const struct jobfile *file = &reading->file;
     bool fine = jobfile_parse(&reading->file, "job", formats[options->format], text, length);
     if (file->lacks_memory)
-        return client_say(reading->client, ROTA_CLIENT_NO_MEMORY, "no memory for the job");
+        return client_say(reading->client, ROTA_CLIENT_NO_MEMORY, "out of memory for the job");
     for (uint32_t i = 0; i < file->error_count; i++)
         mistake_add(reading, file->errors[i].place, file->errors[i].reason);
     if (fine && !options->folder) files_check(reading);
@@ -90,7 +90,7 @@ static enum rota_client_code job_send(struct reading *reading, rota_job_id *id)
     bool fine = !frames.failed;
     if (fine) wire_out_append(&client->link->out, frames.bytes, frames.length);
     wire_out_release(&frames);
-    if (!fine) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the job");
+    if (!fine) return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the job");
     return client_accepted(client, job.request, client_until(client->patience), &id->number);
 }
 

@@ -260,7 +260,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
     if (!rota->records && start(rota))
         return refuse(rota, ROTA_NO_MEMORY, "out of memory at startup");
     if (event->now < rota->now)
-        return refuse(rota, ROTA_BAD_EVENT, "the time of an event is before the last one");
+        return refuse(rota, ROTA_BAD_EVENT, "the event is older than the previous one");
     if (rota->taken || rota->mark_taken) forget_taken(rota);
     rota_time before = rota->now;
     rota->now = event->now;

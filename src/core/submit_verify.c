@@ -106,7 +106,8 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
             height--;
             continue;
         }
-        if (++height > 64) return refuse(rota, ROTA_BAD_EVENT, "a condition is nested too deeply");
+        if (++height > 64)
+            return refuse(rota, ROTA_BAD_EVENT, "a condition may be nested at most 64 levels deep");
         bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
         rota->fault.other = (rota_task_id){own ? 0 : clause->task.job, clause->task.task};
         if (own ? !number_exists(intake, clause->task.task) : !task_find(rota, clause->task))

@@ -296,7 +296,7 @@ static void memory_put(struct store *base, const struct rota *rota,
         if (records[i].gone) {
             record_delete(store, &records[i]);
         } else if (!record_write(store, &records[i])) {
-            store_fail(&base->error, STORE_NO_MEMORY, "out of memory for the rows of this turn");
+            store_fail(&base->error, STORE_NO_MEMORY, "out of memory for the changes");
             return;
         }
     }

@@ -233,7 +233,8 @@ def memory(cluster):
         probe.do("limit", 60)
         last = probe.do("chain", 1000000)[0]
         code, text = probe.submit()
-        say(last == 0 and code == NO_MEMORY and "no memory" in text, "a lack of memory is an error",
+        say(last == 0 and code == NO_MEMORY and "out of memory" in text,
+            "a lack of memory is an error",
             (last, code, text))
         probe.do("limit", 0)
         probe.do("job", "small")

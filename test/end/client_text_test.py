@@ -114,7 +114,7 @@ def memory(cluster):
         path = write(cluster, "large", large)
         probe.do("limit", 60)
         code, told = probe.do("text", path, YAML)
-        say(code == NO_MEMORY and "no memory" in told, "a lack of memory is an error", told)
+        say(code == NO_MEMORY and "out of memory" in told, "a lack of memory is an error", told)
         probe.do("limit", 0)
         say(probe.do("text", cluster.path("night"), YAML)[0] == OK, "after which a job is accepted")
     say(probe.status == 0, "and the program is not ended by it")

@@ -265,7 +265,7 @@ def wrong_input_is_refused():
     circle = [("x", 1, 1, [1], [(1, 0)]), ("x", 1, 1, [1], [(0, 0)])]
     refused("a cycle", "in a cycle", write("circle.json", shapes.graph("c", circle)))
     flow = write("flow.json", '{"workflow":{"specification":{"tasks":[{"name":"a"}]}}}')
-    refused("a task without an id", "flow.json:1:40: a task needs an id", flow)
+    refused("a task without an id", "flow.json:1:40: a task without an id", flow)
     refused("a cut file", "cut.json:1:17: expected , or }", write("cut.json", '{"format":"tg-1"'))
     wide = write("wide.json", shapes.graph("w", [("x", 1, 9, [], [])]))
     refused("a task that fits nowhere", "needs 9 cores", wide, "--workers", "2x4")
@@ -315,7 +315,7 @@ def schedules_of_others(all_of_them):
 
 def one_of_each_is_singular():
     said = rota(write("one.yaml", "tasks: {a: 'true'}"), "--workers", "1x1").stdout
-    say("1 task on 1 worker takes" in said and "the way to its end, 1 task:" in said,
+    say("1 task on 1 worker takes" in said and "critical path, 1 task:" in said,
         "one task on one worker is in the singular", said)
 
 

@@ -311,7 +311,7 @@ def runs():
         == [single[0], single[7], single[13], single[14], single[7]] and got["failed_runs"] == 0,
         "the result of many runs has their median and spread", (got, single))
     text = rota(*words, "--runs", "5").stdout
-    say("5 runs: half of them take up to" in text and "the one in the middle:" in text,
+    say("5 runs: half of them take up to" in text and "the median run:" in text,
         "also as text", text)
     text = rota(path, "--workers", "1x1", "--faults", "fail=0.5,retries=0", "--runs", "3")
     say(text.returncode == 1 and "fails in all of 3 runs" in text.stderr, "all may fail", text)

@@ -152,7 +152,7 @@ void history_store_take(const struct history *history, const struct rota_effects
     put(store->memory, history, effects);
     put(store->file, history, effects);
     if (store->turns % RESTORES_EVERY == 2) promises_check(store);  // in the middle of a turn
-    if (!store_commit(store->memory)) differ("no memory");
+    if (!store_commit(store->memory)) differ("out of memory");
     if (!store_commit(store->file)) differ("%s", store_error(store->file)->text);
     if (store->turns % 3 == 0) rows_compare(store);
     if (store->turns % RESTORES_EVERY == 0) restore_compare(store, history);

@@ -10,12 +10,12 @@ static enum rota_client_code body_read(struct rota_client *client, const wire_te
     struct wire_message message;
     if (!body->length) return ROTA_CLIENT_OK;
     char *room = wire_in_room(&grant->body, body->length);
-    if (!room) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the task");
+    if (!room) return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the task");
     memcpy(room, body->bytes, body->length);
     wire_in_came(&grant->body, body->length);
     enum wire_result result = wire_take(&grant->body, &message);
     if (result == WIRE_NO_MEMORY)
-        return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the task");
+        return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the task");
     if (result != WIRE_GOT || message.kind != WIRE_RUN_MESSAGE)
         return client_say(client, ROTA_CLIENT_GONE, "the server sent an invalid task");
     grant->run = message.run;

@@ -31,7 +31,8 @@ bool client_is_open(const struct rota_client *client)
 
 static enum rota_client_code gone(struct rota_client *client)
 {
-    const char *reason = client->link->reason ? client->link->reason : "the connection is closed";
+    const char *said = client->link->reason;
+    const char *reason = said ? said : "the server closed the connection";
     bool memory = client->link->out.failed;
     return client_say(client, memory ? ROTA_CLIENT_NO_MEMORY : ROTA_CLIENT_GONE, "%s", reason);
 }
@@ -67,7 +68,7 @@ enum rota_client_code client_next(struct rota_client *client, struct wire_messag
         switch (wire_take(&client->link->in, message)) {
         case WIRE_GOT: return ROTA_CLIENT_OK;
         case WIRE_NO_MEMORY:
-            return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for a message");
+            return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for a message");
         case WIRE_BAD:
             client->link->state = LINK_CLOSED;
             client->link->reason = "the server sent an invalid message";

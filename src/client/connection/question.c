@@ -52,5 +52,5 @@ enum rota_client_code question_ask(struct rota_client *client, const wire_text *
     }
     *status = message.answered.status;
     if (is_whole) return ROTA_CLIENT_OK;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for the answer");
 }

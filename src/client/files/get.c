@@ -35,7 +35,7 @@ static enum rota_client_code getting_open(struct getting *getting,
     getting->fetcher = data_fetcher_open(&getting->cache, NULL);
     if (getting->fetcher && data_fetcher_home(getting->fetcher, place->address, place->key))
         return ROTA_CLIENT_OK;
-    return client_say(getting->client, ROTA_CLIENT_NO_MEMORY, "no memory");
+    return client_say(getting->client, ROTA_CLIENT_NO_MEMORY, "out of memory");
 }
 
 static void getting_close(struct getting *getting)
@@ -49,7 +49,7 @@ static enum rota_client_code fetch(struct getting *getting, const struct wire_fe
 {
     struct data_fetcher *fetcher = getting->fetcher;
     if (!data_fetcher_fetch(fetcher, fetch, os_ticks()))
-        return client_say(getting->client, ROTA_CLIENT_NO_MEMORY, "no memory");
+        return client_say(getting->client, ROTA_CLIENT_NO_MEMORY, "out of memory");
     while (!data_fetcher_next_done(fetcher, &getting->done)) {
         struct os_watch watch = {.file = data_fetcher_file(fetcher)};
         os_wait(&watch, 1, data_fetcher_due(fetcher));

@@ -131,7 +131,7 @@ static enum rota_client_code bytes_send(struct putting *putting, int fd, const c
     while (!code && offset < end) {
         size_t count = end - offset < PIECE ? (size_t)(end - offset) : PIECE;
         char *room = wire_out_room(&client->link->out, (uint32_t)count);
-        if (!room) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory");
+        if (!room) return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory");
         ssize_t got = (ssize_t)count;
         if (text)
             memcpy(room, text + offset, count);

@@ -127,7 +127,7 @@ bool certificate_key(struct link_keys *keys, const char *text, size_t size, cons
 {
     struct link_error fault;
     *keys = (struct link_keys){calloc(LINK_KEYS_MAX, sizeof *keys->items), 1};
-    if (!keys->items) return link_fail(error, "%.200s: no memory", path);
+    if (!keys->items) return link_fail(error, "%.200s: out of memory", path);
     struct link_key *key = keys->items;
     key->pem = strndup(text, size);
     struct tls_context *context = key->pem ? tls_context_open(TLS_LISTENS, key, &fault) : NULL;
@@ -137,7 +137,7 @@ bool certificate_key(struct link_keys *keys, const char *text, size_t size, cons
         tls_context_close(context);
         return true;
     }
-    link_fail(error, "%.100s: %.290s", path, key->pem ? fault.text : "no memory");
+    link_fail(error, "%.100s: %.290s", path, key->pem ? fault.text : "out of memory");
     link_keys_release(keys);
     return false;
 }

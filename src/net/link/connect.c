@@ -14,7 +14,7 @@ static struct link *path_over(int file, const char *path, struct link_error *err
         return NULL;
     }
     struct link *link = link_over(file);
-    if (!link) link_fail(error, "%s: no memory", path);
+    if (!link) link_fail(error, "%s: out of memory", path);
     return link;
 }
 
@@ -47,7 +47,7 @@ static struct link *host_connect(const struct address *address, const char *text
     }
     struct link *link = link_new(-1);
     if (!link) {
-        link_fail(error, "%s: no memory", text);
+        link_fail(error, "%s: out of memory", text);
         return NULL;
     }
     if (tls_connect(link, key, address->host, error) && search_begin(link, address, error))

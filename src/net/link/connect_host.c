@@ -151,7 +151,7 @@ static bool lookup_begin(struct link *link, const struct address *address)
 bool search_begin(struct link *link, const struct address *address, struct link_error *error)
 {
     struct search *search = link->search = calloc(1, sizeof *search);
-    if (!search) return link_fail(error, "%s: no memory", address->host);
+    if (!search) return link_fail(error, "%s: out of memory", address->host);
     search->found = search->next = addresses_of(address, AI_NUMERICHOST);
     if (!search->found) {
         if (lookup_begin(link, address)) return true;

@@ -141,7 +141,7 @@ bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, cons
                      struct link_error *error)
 {
     *keys = (struct link_keys){.items = calloc(LINK_KEYS_MAX, sizeof *keys->items)};
-    const char *end = text + size, *wrong = keys->items ? NULL : "no memory";
+    const char *end = text + size, *wrong = keys->items ? NULL : "out of memory";
     unsigned number = 0;
     while (!wrong && text < end) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));

@@ -125,7 +125,7 @@ static ssize_t plain_read(struct link *link)
 {
     char *bytes = wire_in_room(&link->in, PIECE);
     if (!bytes) {
-        link_end(link, "no memory for received data");
+        link_end(link, "out of memory for received data");
         return PIPE_OVER;
     }
     ssize_t count = file_read(link, bytes, PIECE);
@@ -160,7 +160,7 @@ bool link_flush(struct link *link)
 {
     if (link->state != LINK_OPEN) return link->state == LINK_OPENING;
     if (link->out.failed)
-        return link_end(link, "no memory for a message, or the message is too long");
+        return link_end(link, "out of memory for a message, or the message is too long");
     if (!(link->tls ? tls_flush(link) : plain_flush(link))) return false;
     link->wants_write = link->out.sent < link->out.length || (link->tls && tls_has_more(link));
     return true;

@@ -249,7 +249,7 @@ static bool host_listen(struct link_listener *listener, const struct address *ad
 static bool door_make(struct link_listener *listener, const char *text, struct link_error *error)
 {
     listener->door = calloc(1, sizeof *listener->door);
-    if (!listener->door) return link_fail(error, "%s: no memory", text);
+    if (!listener->door) return link_fail(error, "%s: out of memory", text);
     listener->door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     snprintf(listener->address, sizeof listener->address, "%s", text);
     return true;

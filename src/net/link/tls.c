@@ -71,12 +71,12 @@ bool tls_connect(struct link *link, const struct link_key *key, const char *host
     if (!context) return false;
     bool fine = tls_accept(link, context);
     tls_context_close(context);  // the link has a reference
-    if (!fine) return link_fail(error, "no memory for TLS");
+    if (!fine) return link_fail(error, "out of memory for TLS");
     struct tls *tls = link->tls;
     tls->key = *key;
     tls->key.pem = NULL;  // the context holds a copy
     snprintf(tls->identity, sizeof tls->identity, "%s:%s", link_role_name(key->role), key->id);
-    if (!tls_ssl_make(tls, TLS_CONNECTS)) return link_fail(error, "no memory for TLS");
+    if (!tls_ssl_make(tls, TLS_CONNECTS)) return link_fail(error, "out of memory for TLS");
     if (!key->pem || context->library.SSL_set1_host(tls->ssl, host) == 1) return true;
     return link_fail(error, "%.200s: no certificate can match this host", host);
 }
@@ -152,7 +152,7 @@ static bool records_read(struct link *link)
     for (;;) {
         size_t got = 0;
         char *bytes = wire_in_room(&link->in, PIECE);
-        if (!bytes) return link_end(link, "no memory for received data");
+        if (!bytes) return link_end(link, "out of memory for received data");
         library->ERR_clear_error();
         int result = library->SSL_read_ex(link->tls->ssl, bytes, PIECE, &got);
         if (result == 1) {
@@ -218,7 +218,7 @@ static bool first_read(struct link *link)
 {
     struct tls *tls = link->tls;
     char *bytes = wire_in_room(&link->in, LINK_OPENING_BYTES);
-    if (!bytes) return link_end(link, "no memory");
+    if (!bytes) return link_end(link, "out of memory");
     ssize_t count = stranger_read(link, bytes);
     if (count < 0) return false;
     wire_in_came(&link->in, (uint32_t)count);
@@ -226,7 +226,7 @@ static bool first_read(struct link *link)
     int length = (int)link->in.length;
     if (!tls_ssl_make(tls, TLS_LISTENS)
         || tls->context->library.BIO_write(tls->in, link->in.bytes, length) != length)
-        return link_end(link, "no memory");
+        return link_end(link, "out of memory");
     link->in.length = 0;
     return true;
 }
@@ -238,7 +238,7 @@ static bool next_read(struct link *link)
     if (count < 0) return false;
     if (link->tls->context->library.BIO_write(link->tls->in, bytes, (int)count) == (int)count)
         return true;
-    return link_end(link, "no memory");
+    return link_end(link, "out of memory");
 }
 
 // Between workers the side that serves objects is a peer, like the other.

@@ -139,7 +139,7 @@ struct tls_context *tls_context_open(enum tls_side side, const struct link_key *
 {
     struct tls_context *context = calloc(1, sizeof *context);
     if (!context) {
-        link_fail(error, "no memory for TLS");
+        link_fail(error, "out of memory for TLS");
         return NULL;
     }
     context->users = 1;

@@ -188,7 +188,7 @@ static const char *command_fault(const struct wire_run *run)
     for (uint32_t i = 0; i < run->env.count; i++)
         if (!strchr(run->env.items[i].bytes, '='))
             return "an environment variable must be NAME=VALUE";
-    if (!cluster_is_name(run->name)) return "invalid name of a command";
+    if (!cluster_is_name(run->name)) return "invalid command name";
     if (!is_absolute(run->cwd)) return "a directory must be an absolute path";
     if (has_zero(run->stdin_path)) return "the path of an input contains a zero byte";
     const char *fault = wire_files_fault(run);

@@ -25,7 +25,7 @@ bool sql_ask(const struct play *play, const char *sql, struct strings *rows,
     FILE *memory = open_memstream(&text, &size);
     if (!memory) {
         error->fault = STORE_NO_MEMORY;
-        snprintf(error->text, sizeof error->text, "no memory for an answer");
+        snprintf(error->text, sizeof error->text, "out of memory for an answer");
         return false;
     }
     bool answered = store_query(play->options.database, sql, QUERY_TABLE, memory, error);

@@ -58,7 +58,7 @@ static void read_tasks(struct flow *flow, uint32_t tasks)
         const char *id = document_text(document, document_find(document, at, "id"));
         const char *name = document_text(document, document_find(document, at, "name"));
         if (!id || table_put(document->file, &flow->tasks, id, number + 1)) {
-            document_refuse(document, at, "a task needs an id of its own");
+            document_refuse(document, at, "a task without an id, or with the id of another task");
             return;
         }
         flow->job->names[number] = whatif_text(id);

@@ -41,8 +41,10 @@ void fail_with(struct sqlite_store *store, int result, const char *doing)
                    store->path, doing, STORE_BUSY_MS / 1000);
         return;
     }
-    store_fail(&store->store.error, fault, "%s: %s: %s%s%s", store->path, doing,
-               sqlite3_errstr(result), system ? ": " : "", system ? strerror(reason) : "");
+    const char *advice
+        = fault == STORE_FULL ? "; free space on the disk, and run the same command again" : "";
+    store_fail(&store->store.error, fault, "%s: %s: %s%s%s%s", store->path, doing,
+               sqlite3_errstr(result), system ? ": " : "", system ? strerror(reason) : "", advice);
 }
 
 // ---- Input --------------------------------------------------------------------------------
@@ -336,7 +338,7 @@ static bool turn_write(struct store *base)
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
-        if (!done) fail_with(store, store->result, "cannot write a turn");
+        if (!done) fail_with(store, store->result, "cannot write the changes");
     }
     if (base->error.fault) {
         turn_undo(store);
@@ -359,7 +361,7 @@ static uint64_t turn_number(const struct batch *batch)
 
 static bool sync_failed(struct sqlite_store *store, int result)
 {
-    if (result) fail_with(store, result, "cannot sync a turn");
+    if (result) fail_with(store, result, "cannot sync the changes");
     return result;
 }
 
