@@ -69,7 +69,8 @@ static bool can_cancel_members(const struct rota *rota, task_row bundle)
     return at != 0;
 }
 
-// All tasks have ended or are blocked, and none makes its outputs again.
+// All tasks have ended, and none makes its outputs again. Blocked tasks have not ended: a cancel
+// aborts them.
 static bool is_finished(const struct rota *rota, job_row row)
 {
     assert(IS_ROW(rota->jobs, row));
@@ -77,8 +78,7 @@ static bool is_finished(const struct rota *rota, job_row row)
     for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
         enum rota_task_state state = rota->task[at].state;
         bool is_bundle = rota->task[at].flags & TASK_IS_BUNDLE;
-        bool is_active = state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
-        if (!is_bundle && is_active && state != ROTA_TASK_BLOCKED) return false;
+        if (!is_bundle && state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING) return false;
     }
     return true;
 }

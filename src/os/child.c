@@ -82,7 +82,7 @@ int os_program_start(char *const *words, int *input, int *output)
     return 0;
 }
 
-// ---- Commands in a process group of their own ------------------------------------------------------
+// ---- Commands in a process group of their own -------------------------------------------------
 
 // The input is a file in memory, so rota need not feed a pipe while the program reads.
 static int input_open(const struct os_command *command)

@@ -47,7 +47,7 @@ bool os_directory_make(const char *path)
     return false;
 }
 
-// ---- Removing --------------------------------------------------------------------------------------
+// ---- Removing ---------------------------------------------------------------------------------
 
 // Nested folders are first moved to the top, so nothing is ever more than two levels deep.
 enum { PASSES_MAX = 1 << 20 };

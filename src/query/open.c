@@ -176,7 +176,7 @@ static void needs_clean(struct needs *needs)
     needs->count = kept;
 }
 
-// ---- Conditions, with the names of the job file ----------------------------------------------------
+// ---- Conditions, with the names of the job file -----------------------------------------------
 
 // Adds the name of the task "3" (of this job) or "7.3".
 static void name_add(struct line *line, const struct query *query, const char **text)

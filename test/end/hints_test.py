@@ -179,7 +179,7 @@ def on_a_server():
         says("no job to pause", ["pause", "job", "77"], "no such job: 77")
         says("no number", ["pause", "job", "x"], "invalid job number 'x'")
         says("paused", ["pause", "worker", "one"], "one: paused", 0)
-        says("already paused", ["pause", "worker", "one"], "worker one is already paused", 3)
+        says("already paused", ["pause", "worker", "one"], "worker one: already paused", 3)
         says("no log", ["logs", "9.9"], "no such job: 9")
 
 

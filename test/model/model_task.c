@@ -295,8 +295,7 @@ static bool is_finished(struct model *model, uint32_t job)
     if (model_job_find(model, job)->state == ROTA_JOB_OPEN) return false;
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
-        bool is_active = task->state >= ROTA_TASK_STAGED && task->state <= ROTA_TASK_RUNNING
-                         && task->state != ROTA_TASK_BLOCKED;
+        bool is_active = task->state >= ROTA_TASK_STAGED && task->state <= ROTA_TASK_RUNNING;
         if (task->id.job == job && !(task->spec.flags & ROTA_TASK_BUNDLE) && is_active)
             return false;
     }

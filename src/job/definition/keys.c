@@ -114,7 +114,7 @@ struct definition definition_begin(enum definition_action action, const char *na
         .action = action, .name = name, .priority = DEFINITION_NORMAL, .cores = 1};
 }
 
-// ---- Updates ---------------------------------------------------------------------------------------
+// ---- Updates ----------------------------------------------------------------------------------
 
 void definition_merge(struct definition *into, const struct definition *update)
 {

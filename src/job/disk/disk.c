@@ -153,7 +153,7 @@ bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes)
     return reader->tree.count > 1 || fail(reader->file, "the file is empty");
 }
 
-// ---- Errors ----------------------------------------------------------------------------------------
+// ---- Errors -----------------------------------------------------------------------------------
 
 void jobfile_errors_write(const struct jobfile *file, FILE *out)
 {

@@ -19,7 +19,7 @@ static void reader_release(struct reader *reader)
     free(reader->clauses);
 }
 
-// ---- Bytes -----------------------------------------------------------------------------------------
+// ---- Bytes ------------------------------------------------------------------------------------
 
 static bool is_control(uint32_t number)
 {

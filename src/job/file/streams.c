@@ -1,4 +1,4 @@
-// stream_order.c - makes the writer of a stream wait until all its readers can start.
+// streams.c - splits streams with several readers; a writer waits until its readers can start.
 //
 // Readers start when the writer runs. If a reader waited for another task, the writer would block
 // on a full stream until then, and forever if that task never succeeds.
@@ -57,7 +57,7 @@ void streams_gather(struct jobfile *file)
     }
 }
 
-// ---- A stream for each reader ----------------------------------------------------------------------
+// ---- A stream for each reader -----------------------------------------------------------------
 
 // The bytes of a stream can be read only once. So each reader has its own stream, and the worker of
 // the writer fills them all.

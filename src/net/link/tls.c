@@ -315,7 +315,7 @@ bool tls_open_on(struct link *link)
     return link->state != LINK_CLOSED;
 }
 
-// ---- Whether an open connection would be accepted with the keys of now -----------------------------
+// ---- Whether an open connection would be accepted with the keys of now ------------------------
 
 static bool key_is(const struct link_key *one, const struct link_key *other)
 {

@@ -26,7 +26,7 @@ static bool library_load(struct tls_library *library, struct link_error *error)
     return link_fail(error, "TLS cannot be used: " LIBRARY " does not start");
 }
 
-// ---- Callbacks by which the library finds the key of a connection ----------------------------------
+// ---- Callbacks by which the library finds the key of a connection -----------------------------
 
 // The library passes only its own object, from which our table of its functions cannot be reached.
 // It is loaded already, so another dlopen() is cheap.
@@ -57,8 +57,8 @@ static SSL_SESSION *session_of(const struct tls *tls, const uint8_t secret[LINK_
     return NULL;
 }
 
-static int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, size_t *length,
-                SSL_SESSION **session)
+static int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity,
+                       size_t *length, SSL_SESSION **session)
 {
     (void)digest;  // there is only one suite
     struct tls *tls = tls_of(ssl);
@@ -90,7 +90,8 @@ static void key_choose(struct link_key *chosen, const struct link_key *key, uint
 
 // An unknown id gets the same computations as a wrong key, so that a peer cannot find out which ids
 // exist: all keys are compared, and the work for each does not depend on the result.
-static int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session)
+static int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length,
+                        SSL_SESSION **session)
 {
     struct tls *tls = tls_of(ssl);
     const struct link_keys *keys = tls->link->door ? tls->link->door->keys : NULL;

@@ -73,7 +73,7 @@ struct wire_entry {
     uint8_t hash[WIRE_HASH];
 };
 void wire_hex(const uint8_t hash[WIRE_HASH], char text[WIRE_HEX + 1]);
-int wire_hex_digit(char digit);  // -1: it is none
+int wire_hex_digit(char digit);  // -1: not a hex digit
 bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH]);
 void wire_entry_write(const struct wire_entry *entry, char text[WIRE_ENTRY_TEXT]);
 bool wire_entry_read(const char *text, struct wire_entry *entry);

@@ -76,7 +76,7 @@ void tree_close_parent(int directory_fd, int parent)
     if (parent >= 0 && parent != directory_fd) close(parent);
 }
 
-// ---- Names in a folder -----------------------------------------------------------------------------
+// ---- Names in a folder ------------------------------------------------------------------------
 
 static bool is_name(const char *name)
 {

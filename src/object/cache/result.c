@@ -257,8 +257,8 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
 
 // ---- Removing -------------------------------------------------------------------------------
 
-// Whether all contents named at the beginnings of lines exist. The text is modified. Every line that
-// looks like an entry counts as one; a name that looks like one costs only the result.
+// Whether all contents named at the beginnings of lines exist. The text is modified. Every line
+// that looks like an entry counts as one; a name that looks like one costs only the result.
 static bool lines_are_there(struct cache *cache, char *text)
 {
     struct cache_entry entry;
@@ -285,7 +285,7 @@ void cache_result_prune(struct cache *cache)
     cache_list(cache->folder, "result", result_look, cache);
 }
 
-// ---- Content keys for which there is a result: a file for each, with one entry per line ------------
+// ---- Content keys for which there is a result: a file for each, with one entry per line -------
 
 static const char ending[] = "end\n";
 

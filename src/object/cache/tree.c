@@ -105,7 +105,8 @@ static bool manifest_add(struct collection *collection, struct cache_entry *out)
                 || cache_fail_system(collection->error, "write to", cache->path);
     fine
         = fine && cache_hash_file(cache, fd, at.st_size, out->hash, cache->path, collection->error);
-    if (fine) return cache_content_install(cache, out, temporary, fd, CACHE_UNSYNCED, collection->error);
+    if (fine)
+        return cache_content_install(cache, out, temporary, fd, CACHE_UNSYNCED, collection->error);
     close(fd);
     os_tree_remove_at(cache->own, temporary);
     return false;

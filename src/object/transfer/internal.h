@@ -277,8 +277,8 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
 uint32_t receive_room(struct transfer *transfer, char **room);
 // The bytes are in their place, if there was one.
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
-// Takes the received bytes of a piece from the socket, without the link. False: there is no piece, it
-// cannot be done this way, or the socket is at its end: then the link has to be asked.
+// Takes the received bytes of a piece from the socket, without the link. False: there is no piece,
+// it cannot be done this way, or the socket is at its end: then the link has to be asked.
 bool receive_direct(struct transfer *transfer, int64_t now);
 void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
 void receive_forget(struct transfer *transfer);  // the description of the object

@@ -390,7 +390,7 @@ void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], 
         hash_differs(transfer, now);
 }
 
-// ---- Directly from a socket to the hashing thread and into a file ----------------------------------
+// ---- Directly from a socket to the hashing thread and into a file -----------------------------
 
 static bool is_simple(const struct transfer *transfer)
 {

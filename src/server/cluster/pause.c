@@ -75,24 +75,6 @@ static void forget(struct cluster *cluster, struct cluster_peer *peer,
             " stop it (rota worker drain), and try again when the lease has expired");
 }
 
-// "lane db is already paused" instead of "already paused".
-static void refusal_name(const char *part, const char *name, const char *reason, char *out,
-                         size_t size)
-{
-    bool is_state = strstr(reason, "paused") == reason || strstr(reason, "already") == reason
-                    || strstr(reason, "not ") == reason;
-    bool is_missing = strncmp(reason, "no such", 7) == 0;
-    const char *ended = strstr(reason, "has ended");
-    if (is_state)
-        snprintf(out, size, "%s %.100s is %.80s", part, name, reason);
-    else if (is_missing)
-        snprintf(out, size, "no such %s: %.100s", part, name);
-    else if (ended)
-        snprintf(out, size, "%s %.100s %.80s", part, name, ended);
-    else
-        snprintf(out, size, "%.190s", reason);
-}
-
 void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const struct wire_rest *rest)
 {
     enum wire_code code;
@@ -123,14 +105,17 @@ void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const stru
     }
     if (rest->how == WIRE_FORGET) return forget(cluster, peer, &request, number);
     enum rota_error error = rest_step(cluster, rest, number);
-    if (error == ROTA_NOT_FOUND || error == ROTA_NOT_NOW) {
-        refusal_name(part, rest->name.bytes, cluster->server->reason, reason, sizeof reason);
-        memcpy(cluster->server->reason, reason, sizeof reason);
-    }
-    if (error)
-        cluster_request_fail(cluster, peer, &request, error);
-    else
+    if (!error) {
         cluster_request_done(cluster, peer, &request, "done");
+        return;
+    }
+    if (error == ROTA_NOT_FOUND)
+        snprintf(reason, sizeof reason, "no such %s: %.100s", part, rest->name.bytes);
+    else
+        snprintf(reason, sizeof reason, "%s %.80s: %.100s", part, rest->name.bytes,
+                 cluster->server->reason);
+    snprintf(cluster->server->reason, sizeof cluster->server->reason, "%s", reason);
+    cluster_request_fail(cluster, peer, &request, error);
 }
 
 // It ends by itself after its last command. It repeats this on each connection.
