@@ -133,6 +133,13 @@ static int job_of_file(struct query_options *options, rota_job_id *job)
     return known ? 0 : 2;
 }
 
+static int fault_print(const struct query_options *options)
+{
+    const struct store_error *fault = store_error(options->store);
+    fprintf(stderr, "rota: %s\n", fault->text);
+    return store_exit_status(fault);
+}
+
 static int job_find(struct query_options *options, rota_job_id *job)
 {
     rota_task_id id;
@@ -142,6 +149,7 @@ static int job_find(struct query_options *options, rota_job_id *job)
     if (!job->number && named) job->number = id.job;
     if (!job->number) job->number = snapshot_last_job(options->store);
     if (job->number) return 0;
+    if (store_error(options->store)->fault) return fault_print(options);
     if (!options->db) return nothing_print(options->path, options->file, "no jobs in ");
     fprintf(stderr, "rota: %s: no jobs\n", options->path);
     return 2;
@@ -163,12 +171,9 @@ int query_options_load(struct query_options *options)
     status = job_find(options, &job);
     if (status) return status;
     if (query_open(&options->query, options->store, job)) return 0;
-    const struct store_error *fault = store_error(options->store);
-    if (fault->fault)
-        fprintf(stderr, "rota: %s\n", fault->text);
-    else
-        fprintf(stderr, "rota: %s: no such job: %u\n", options->path, job.number);
-    return fault->fault ? store_exit_status(fault) : 2;
+    if (store_error(options->store)->fault) return fault_print(options);
+    fprintf(stderr, "rota: %s: no such job: %u\n", options->path, job.number);
+    return 2;
 }
 
 void query_options_unload(struct query_options *options)

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import seed
 import kill  # noqa: E402
-from end import lend, stand_still  # noqa: E402
+from end import change, lend, stand_still  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPH = os.path.join(HERE, "graph.play")
@@ -85,9 +85,7 @@ def wrong_files(folder, sound):
                 write(f"{folder}/flip{page}", bytes(damaged)), "damaged|malformed|not a database")
     for version in (99, 10, -2147483638, 0):
         other = shutil.copy(sound, f"{folder}/version{version}")
-        link = sqlite3.connect(other)
-        link.execute(f"PRAGMA user_version = {version}")
-        link.close()
+        change(other, f"PRAGMA user_version = {version}")
         refuses(f"version {version} of the tables is refused", other,
                 f"has schema version {version}, but this rota uses version 1")
     link = sqlite3.connect(f"{folder}/other")
@@ -131,10 +129,7 @@ def impossible_rows(folder):
                        "DELETE FROM sched_task WHERE name = 'a2'")):
         database = f"{folder}/{re.sub(' .*', '', sql)}{len(sql)}"
         play(database, lanes)
-        link = sqlite3.connect(database)
-        link.execute(sql)
-        link.commit()
-        link.close()
+        change(database, sql)
         refuses(what + " ends the program", database, "", lanes, status=70)
 
 

@@ -2,11 +2,10 @@
 """events_test - rota events: no event is missed or repeated, even over restarts."""
 import json
 import signal
-import sqlite3
 import subprocess
 
 from cluster import PATIENCE, Cluster, Process, ROTA_PATH
-from end import Tap
+from end import Tap, change
 
 say = Tap.say
 
@@ -112,10 +111,8 @@ def expired_events():
         cluster.submit({f"t{i}": {"run": "true"} for i in range(5)}, "--wait")
         told, _ = read(cluster, "--after", "0", "--once")
         cluster.server.kill(signal.SIGTERM)
-        with sqlite3.connect(cluster.database) as link:
-            link.execute("DELETE FROM sched_event WHERE sequence < (SELECT max(sequence) FROM"
-                         " sched_event)")
-        link.close()
+        change(cluster.database, "DELETE FROM sched_event WHERE sequence < (SELECT max(sequence)"
+               " FROM sched_event)")
         cluster.serve()
         rest, done = read(cluster, "--after", changes(told)[0]["sequence"], "--once")
         say(rest[1]["event"] == "gap" and done.returncode == 0,

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from query_folder import ROTA, QueryFolder
-from end import Tap
+from end import Tap, change
 
 say = Tap.say
 
@@ -234,11 +234,8 @@ def files(folder):
 
 def strange_names(folder):
     """No job file can say them, but another program may have."""
-    link = sqlite3.connect(folder.database)
-    link.execute("UPDATE sched_task SET name = 'a' || char(27) || '[2J' || char(10) || 'b"
-                 "' || char(8238) || 'c', command = char(7) || 'x' WHERE id & 65535 = 5")
-    link.commit()
-    link.close()
+    change(folder.database, "UPDATE sched_task SET name = 'a' || char(27) || '[2J' || char(10) ||"
+           " 'b' || char(8238) || 'c', command = char(7) || 'x' WHERE id & 65535 = 5")
     texts = [folder.rota(*words).stdout for words in
              (["ps"], ["why", "1.5"], ["why", "after2"], ["show", "1.5"], ["lanes"])]
     say(not any(bad in text for text in texts for bad in "\033\007\u202e"),
@@ -267,10 +264,9 @@ def over():
         broken = os.path.join(folder.path, "broken.db")
         whole, link = sqlite3.connect(folder.database), sqlite3.connect(broken)
         whole.backup(link)
-        link.execute("DELETE FROM sched_task")
-        link.commit()
         link.close()
         whole.close()
+        change(broken, "DELETE FROM sched_task")
         done = folder.rota("verify", "--json", broken)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         say(done.returncode == 1 and rows[0]["broken"].endswith("but no definition")

@@ -5,14 +5,13 @@ import glob
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from end import ROTA, Tap  # noqa: E402
+from end import ROTA, Tap, change  # noqa: E402
 
 JOB = """
 tasks:
@@ -35,10 +34,7 @@ def changed(path, folder, sql):
             os.remove(copy + end)
         if os.path.exists(path + end):
             shutil.copy(path + end, copy + end)
-    base = sqlite3.connect(copy)
-    with base:
-        base.execute(sql)
-    base.close()
+    change(copy, sql)
     return rota("replay", copy)
 
 

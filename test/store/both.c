@@ -5,6 +5,7 @@
 #include "model/history.h"
 #include "store/sqlite/query.h"
 
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,17 @@ void both_remove(const char *path)
         snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
         unlink(name);
     }
+}
+
+int both_change(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    bool done = sqlite3_open(path, &db) == SQLITE_OK
+                && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    int changes = sqlite3_changes(db);
+    done = done && sqlite3_exec(db, "VACUUM", NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_close(db);
+    return done ? changes : -1;
 }
 
 static void differ(const char *format, ...)

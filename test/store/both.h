@@ -6,6 +6,9 @@
 // A place for files that are thrown away, fast where the machine has memory for it.
 const char *both_folder(void);
 void both_remove(const char *path);  // the database and the files beside it
+// Changes a database as another program may that removes the checksums, which are wrong then.
+// Returns how many rows the statements changed, or -1: they failed.
+int both_change(const char *path, const char *sql);
 
 // The first difference of the last history; "" if the stores agreed throughout.
 const char *both_difference(void);

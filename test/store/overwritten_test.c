@@ -240,13 +240,26 @@ static void an_old_database_is_noticed(void **state)
     is_lost("");
 }
 
+static void a_program_that_writes_is_noticed(void **state)
+{
+    (void)state;
+    turns_run(MANY);
+    sql_run("ANALYZE");
+    turn();
+    assert_int_equal(store_exit_status(store_error(store)), 70);
+    assert_non_null(strstr(store_error(store)->text, "does not match its checksum"));
+    assert_non_null(strstr(store_error(store)->text, "another program wrote to this database"));
+    assert_int_not_equal(access(beside("-lost"), F_OK), 0);
+    answers_are_in(path, turns);
+}
+
 // ---- What is no loss -----------------------------------------------------------------------
 
 static void other_programs_may_make_a_checkpoint(void **state)
 {
     (void)state;
     static const char *const orders[]
-        = {"PRAGMA wal_checkpoint",           "PRAGMA wal_checkpoint(TRUNCATE)", "ANALYZE",
+        = {"PRAGMA wal_checkpoint",           "PRAGMA wal_checkpoint(TRUNCATE)",
            "PRAGMA wal_checkpoint(RESTART)",  "VACUUM",
            "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(TRUNCATE)"};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
@@ -355,6 +368,7 @@ int main(void)
         {"an_old_database_is_noticed before a fold", an_old_database_is_noticed, begin, end,
          &no_check},
         cmocka_unit_test_setup_teardown(other_programs_may_make_a_checkpoint, begin, end),
+        cmocka_unit_test_setup_teardown(a_program_that_writes_is_noticed, begin, end),
         cmocka_unit_test_setup_teardown(a_new_time_is_no_loss, begin, end),
         cmocka_unit_test_setup_teardown(an_emptied_index_is_noticed, begin, end),
         cmocka_unit_test_setup_teardown(a_turn_without_its_index_ends_with_a_message, begin, end),

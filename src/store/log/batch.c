@@ -5,25 +5,27 @@
 // devices where a torn write can damage neighbouring bytes, SQLite pads the log after the sync, and
 // nothing is buffered.
 #include "store/log/log.h"
+#include "store/log/frame_check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     BATCHED_MAX = 1 << 16,   // SQLite's vfs writes less than 1 << 17 bytes at a time
-    LOG_HEADER = 32,
     LOG_SALT = 16
 };
 
 // Precedes the file of the vfs below, in memory that SQLite allocates.
 struct batched {
     sqlite3_file file;
-    char *bytes;  // not written yet
+    unsigned char *bytes;  // not written yet; with space for a frame
     int length;
     sqlite3_int64 at;  // their offset in the file
     sqlite3_file *below;
     struct batch *batch;
+    struct frame_writer frame;
     bool safe;   // a torn write does not damage neighbouring bytes
     bool empty;  // never written to
     bool begins;  // a header was written and is not synced yet
@@ -111,10 +113,10 @@ static int log_close(sqlite3_file *file)
 
 static int log_read(sqlite3_file *file, void *to, int length, sqlite3_int64 at)
 {
-    sqlite3_file *below = of(file)->below;
+    struct pages *pages = &of(file)->batch->pages;
     int result = gathered_write(of(file));
-    if (of(file)->batch->pages.log_is_bad) return SQLITE_IOERR_READ;
-    return result ? result : below->pMethods->xRead(below, to, length, at);
+    if (pages->log_is_bad) return SQLITE_IOERR_READ;
+    return result ? result : log_page_read(pages, of(file)->bytes, to, length, at);
 }
 
 static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_int64 at)
@@ -127,12 +129,12 @@ static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_i
         if (result) return result;
         batched->at = at;
     }
-    if (length > BATCHED_MAX || !batched->safe) {
-        return log_append(batched, from, length, at);
-    }
-    memcpy(batched->bytes + batched->length, from, (size_t)length);
+    if (length > BATCHED_MAX) return log_append(batched, from, length, at);
+    unsigned char *to = batched->bytes + batched->length;
+    memcpy(to, from, (size_t)length);
+    frame_sign(&batched->frame, &batched->batch->pages, to, length, at);
     batched->length += length;
-    return SQLITE_OK;
+    return batched->safe ? SQLITE_OK : gathered_write(batched);
 }
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -243,7 +245,7 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
     struct batched *batched = of(file);
     *batched = (struct batched){.below = (sqlite3_file *)(batched + 1), .batch = batch};
-    batched->bytes = malloc(BATCHED_MAX);
+    batched->bytes = malloc(FRAME_HEADER + BATCHED_MAX);
     if (!batched->bytes) return SQLITE_NOMEM;
     batched->below->pMethods = NULL;
     int result = below->xOpen(below, name, batched->below, log_flags(batch, name, flags), out);
@@ -309,16 +311,18 @@ static int current_day(sqlite3_vfs *vfs, double *days)
     return below->xCurrentTime(below, days);
 }
 
-// SQLite looks up the vfs by its name only while it opens the file.
+// SQLite looks up the vfs by its name only while it opens the file. Threads may open files at the
+// same time, so each vfs has a name of its own.
 int batch_open(const char *path, sqlite3 **db, int flags, const char *name, struct batch *batch)
 {
     sqlite3_vfs *below = batch->below = sqlite3_vfs_find(name);
     if (!below) return SQLITE_ERROR;
+    snprintf(batch->name, sizeof batch->name, "rota-%p", (void *)batch);
     batch->vfs = (sqlite3_vfs){
         .iVersion = below->iVersion < 2 ? 1 : 2,
         .szOsFile = (int)sizeof(struct batched) + below->szOsFile,
         .mxPathname = below->mxPathname,
-        .zName = "rota",
+        .zName = batch->name,
         .pAppData = batch,
         .xOpen = file_open,
         .xDelete = file_delete,

@@ -36,6 +36,7 @@ int syncer_watch(struct syncer *syncer);                 // the event; -1: faile
 
 struct batch {
     sqlite3_vfs vfs, *below;
+    char name[24];  // of the vfs
     struct syncer syncer;
     struct pages pages;
     sqlite3_file *behind;  // a log that was written to; no sync of it was requested yet
@@ -47,7 +48,7 @@ struct batch {
     bool image_is_unsynced;  // the new database must be durable before its log
 };
 
-// Like sqlite3_open_v2(), with the vfs of `gather` between SQLite and the vfs called `name`.
+// Like sqlite3_open_v2(), with the vfs of `batch` between SQLite and the vfs called `name`.
 int batch_open(const char *path, sqlite3 **db, int flags, const char *name,
                struct batch *batch);
 int batch_sync(struct batch *batch, int flags);     // makes all writes durable

@@ -1,47 +1,28 @@
 // page_watch.c - a vfs for the database file: remembers the hashes of some pages.
 #include "store/log/page_watch.h"
+#include "store/log/page_checksum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// A short run reads all pages of a new database, and has no time to hash all of them.
-enum { PAGE_MIN = 512, PAGE_MAX = 65536, READ_EVERY = 4 };
+// A short run reads most pages of a new database, and has no time to hash all of them.
+enum { READ_EVERY = 4 };
 
 // ---- Hashes ----------------------------------------------------------------------------
-
-typedef uint32_t lanes __attribute__((vector_size(16)));
-
-// Sums, and sums of sums, so that the position of a word counts. Four words at a time: the size of
-// a page is a multiple of that.
-static uint64_t page_hash(const void *from, size_t size, sqlite3_int64 at)
-{
-    static const uint64_t odd = 0x9e3779b97f4a7c15u;
-    const unsigned char *bytes = from;
-    lanes sum = {1, 2, 3, 4}, sums = {0};
-    for (size_t i = 0; i < size; i += sizeof sum) {
-        lanes words;
-        memcpy(&words, bytes + i, sizeof words);
-        sum += words;
-        sums += sum;
-    }
-    uint64_t hash = (uint64_t)at * odd + size;
-    for (int lane = 0; lane < 4; lane++) {
-        hash = (hash ^ ((uint64_t)sum[lane] << 32 | sums[lane])) * odd;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
 
 static bool is_page(int size, sqlite3_int64 at)
 {
     return size >= PAGE_MIN && size <= PAGE_MAX && !(size & (size - 1)) && at % size == 0;
 }
 
-static void page_note(struct pages *pages, const void *bytes, int size, sqlite3_int64 at)
+static uint32_t number_of(int size, sqlite3_int64 at)
 {
-    if (!is_page(size, at)) return;
-    struct page_sample *sample = &pages->samples[at / size % PAGE_SAMPLES];
-    *sample = (struct page_sample){at, page_hash(bytes, (size_t)size, at), size};
+    return (uint32_t)(at / size) + 1;
+}
+
+static void page_note(struct pages *pages, uint64_t hash, int size, sqlite3_int64 at)
+{
+    pages->samples[at / size % PAGE_SAMPLES] = (struct page_sample){at, hash, size};
 }
 
 void pages_forget(struct pages *pages)
@@ -58,10 +39,47 @@ bool pages_are_unchanged(struct pages *pages)
         struct page_sample sample = pages->samples[i];
         if (!sample.size) continue;
         same = file->pMethods->xRead(file, bytes, sample.size, sample.at) == SQLITE_OK
-               && page_hash(bytes, (size_t)sample.size, sample.at) == sample.hash;
+               && page_checksum(bytes, sample.size, number_of(sample.size, sample.at))
+                      == sample.hash;
     }
     free(bytes);
     return same;
+}
+
+int pages_damaged(struct pages *pages, uint32_t page, bool is_in_log)
+{
+    struct page_damage damage = {.page = page, .is_in_log = is_in_log};
+    if (!pages->damage.page) pages->damage = damage;
+    return SQLITE_IOERR_DATA;
+}
+
+// ---- Pages and their checksums -----------------------------------------------------------
+
+// The first bytes of the file say how large its pages are, and whether they have checksums.
+static void format_note(struct pages *pages, const void *bytes, int size, sqlite3_int64 at)
+{
+    if (at == 0 && size >= PAGE_HEADER)
+        pages->has_checksums = page_format(bytes, &pages->page_size);
+}
+
+static bool has_checksums(const struct pages *pages, int size)
+{
+    return pages->has_checksums && size == pages->page_size;
+}
+
+static int page_take(struct pages *pages, void *page, int size, sqlite3_int64 at)
+{
+    uint32_t number = number_of(size, at);
+    bool has_one = has_checksums(pages, size) && page_has_checksum(page, size);
+    bool is_checked = has_one && !pages->is_just_made;
+    if (is_checked || number % READ_EVERY == 1) {
+        uint64_t hash = page_checksum(page, size, number);
+        if (is_checked && !page_matches(page, size, hash))
+            return pages_damaged(pages, number, false);
+        page_note(pages, hash, size, at);
+    }
+    if (has_one) page_checksum_set(page, size, 0);
+    return SQLITE_OK;
 }
 
 // ---- The methods of a database -----------------------------------------------------------
@@ -76,24 +94,44 @@ static int paged_close(sqlite3_file *file)
     sqlite3_file *below = of(file)->below;
     mapped_release(of(file)->pages);
     of(file)->pages->database = NULL;
+    free(of(file)->copy);
     return below->pMethods->xClose(below);
 }
 
 static int paged_read(sqlite3_file *file, void *to, int size, sqlite3_int64 at)
 {
+    struct pages *pages = of(file)->pages;
     sqlite3_file *below = of(file)->below;
-    if (of(file)->pages->database_is_bad) return SQLITE_IOERR_READ;
+    if (pages->database_is_bad) return SQLITE_IOERR_READ;
     int result = below->pMethods->xRead(below, to, size, at);
-    if (!result && at / size % READ_EVERY == 0) page_note(of(file)->pages, to, size, at);
-    return result;
+    if (result) return result;
+    format_note(pages, to, size, at);
+    return is_page(size, at) ? page_take(pages, to, size, at) : SQLITE_OK;
+}
+
+// SQLite keeps its page as it is: with a checksum in it, the page would be written to the log after
+// its next change.
+static int page_write(struct paged *paged, const void *from, int size, sqlite3_int64 at)
+{
+    sqlite3_file *below = paged->below;
+    uint64_t hash = page_checksum(from, size, number_of(size, at));
+    page_note(paged->pages, hash, size, at);
+    if (!has_checksums(paged->pages, size))
+        return below->pMethods->xWrite(below, from, size, at);
+    if (!paged->copy) paged->copy = malloc(PAGE_MAX);
+    if (!paged->copy) return SQLITE_IOERR_NOMEM;
+    memcpy(paged->copy, from, (size_t)size);
+    page_checksum_set(paged->copy, size, hash);
+    return below->pMethods->xWrite(below, paged->copy, size, at);
 }
 
 static int paged_write(sqlite3_file *file, const void *from, int size, sqlite3_int64 at)
 {
-    sqlite3_file *below = of(file)->below;
-    if (of(file)->pages->database_is_bad) return SQLITE_IOERR_WRITE;
-    page_note(of(file)->pages, from, size, at);
-    return below->pMethods->xWrite(below, from, size, at);
+    struct paged *paged = of(file);
+    if (paged->pages->database_is_bad) return SQLITE_IOERR_WRITE;
+    format_note(paged->pages, from, size, at);
+    return is_page(size, at) ? page_write(paged, from, size, at)
+                             : paged->below->pMethods->xWrite(paged->below, from, size, at);
 }
 
 // A checkpoint ends with this call, even if there is nothing to cut off.

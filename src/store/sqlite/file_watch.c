@@ -285,5 +285,5 @@ bool files_are_ours(struct sqlite_store *store)
 
 bool files_check(struct sqlite_store *store)
 {
-    return !store->store.error.fault && files_are_ours(store);
+    return !store->store.error.fault && files_are_ours(store) && !damage_fail(store);
 }

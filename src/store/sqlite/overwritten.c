@@ -3,22 +3,12 @@
 // `: > FILE-wal` and `cp backup FILE` keep the inode. But the index says how many frames the log
 // has, and how many of them are in the database. Programs that use SQLite update the index when
 // they make a checkpoint or truncate the log; other programs do not.
+#include "store/log/frame_check.h"
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
 
-enum { LOG_HEADER = 32, FRAME_HEADER = 24, MAGIC = 0x377f0682 };
-
-// In the first bytes of the index, twice: see "WAL-Index Format" in the documentation of SQLite.
-enum {
-    WORD_PAGE_SIZE = 3,  // in its upper half
-    WORD_FRAMES = 4,
-    WORD_PAGES = 5,
-    WORD_SALT = 8,
-    HEADER_WORDS = 12,
-    WORD_BACKFILLED = 24,
-    WORD_ATTEMPTED = 32
-};
+enum { MAGIC = 0x377f0682 };
 
 struct index_state {
     uint32_t frames, pages, salt[2], backfilled, attempted;
@@ -30,8 +20,8 @@ static bool index_read(const struct sqlite_store *store, struct index_state *out
 {
     const volatile uint32_t *words = store->batch.pages.index[0];
     if (!words) return false;
-    for (int i = 0; i < HEADER_WORDS; i++)
-        if (words[i] != words[HEADER_WORDS + i]) return false;
+    for (int i = 0; i < INDEX_HEADER_WORDS; i++)
+        if (words[i] != words[INDEX_HEADER_WORDS + i]) return false;
     uint32_t page_size = words[WORD_PAGE_SIZE] >> 16;
     *out = (struct index_state){.frames = words[WORD_FRAMES],
                                 .pages = words[WORD_PAGES],
@@ -49,11 +39,6 @@ static bool index_is(const struct sqlite_store *store, const struct index_state 
 }
 
 // ---- The log ---------------------------------------------------------------------------
-
-static uint32_t number_at(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
 
 static bool log_is(sqlite3_file *log, const struct index_state *state)
 {

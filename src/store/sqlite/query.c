@@ -26,13 +26,16 @@ static int only_reading(void *context, int action, const char *first, const char
     }
 }
 
-static bool refuse(struct store_error *error, const char *path, sqlite3 *db)
+static bool refuse(struct store_error *error, const char *path, const struct batch *batch,
+                   sqlite3 *db)
 {
+    if (damage_say(&batch->pages, path, false, error)) return false;
     store_fail(error, STORE_REFUSED, "%s: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
     return false;
 }
 
-static bool is_ours(sqlite3 *db, const char *path, struct store_error *error)
+bool reader_is_ours(sqlite3 *db, const char *path, const struct batch *batch,
+                    struct store_error *error)
 {
     sqlite3_stmt *row = NULL;
     int result = sqlite3_prepare_v2(db,
@@ -47,13 +50,13 @@ static bool is_ours(sqlite3 *db, const char *path, struct store_error *error)
             schema_refuse(error, path, version);
         }
     } else {
-        refuse(error, path, db);
+        refuse(error, path, batch, db);
     }
     sqlite3_finalize(row);
     return !error->fault;
 }
 
-sqlite3 *reader_open(const char *path, struct store_error *error)
+sqlite3 *reader_connect(const char *path, struct batch *batch, struct store_error *error)
 {
     sqlite3 *db = NULL;
     if (access(path, R_OK) != 0) {
@@ -61,13 +64,22 @@ sqlite3 *reader_open(const char *path, struct store_error *error)
         return NULL;
     }
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(path, &db, flags, NULL)) refuse(error, path, db);
-    if (!error->fault) {
-        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-        sqlite3_wal_autocheckpoint(db, 0);
-        sqlite3_busy_timeout(db, 2000);
+    batch->pages.path = path;
+    if (batch_open(path, &db, flags, NULL, batch)) {
+        refuse(error, path, batch, db);
+        sqlite3_close(db);
+        return NULL;
     }
-    if (!error->fault && is_ours(db, path, error)) return db;
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_wal_autocheckpoint(db, 0);
+    sqlite3_busy_timeout(db, 2000);
+    return db;
+}
+
+sqlite3 *reader_open(const char *path, struct batch *batch, struct store_error *error)
+{
+    sqlite3 *db = reader_connect(path, batch, error);
+    if (!db || reader_is_ours(db, path, batch, error)) return db;
     sqlite3_close(db);
     return NULL;
 }
@@ -188,7 +200,8 @@ bool store_query(const char *path, const char *sql, enum query_format format, FI
                  struct store_error *error)
 {
     *error = (struct store_error){0};
-    sqlite3 *db = reader_open(path, error);
+    struct batch batch = {.image = -1};
+    sqlite3 *db = reader_open(path, &batch, error);
     sqlite3_stmt *row = NULL;
     if (!db) return false;
     if (question_prepare(db, sql, &row, error)) {
@@ -200,7 +213,7 @@ bool store_query(const char *path, const char *sql, enum query_format format, FI
             else
                 plain_row(out, row);
         }
-        if (result != SQLITE_DONE) refuse(error, path, db);
+        if (result != SQLITE_DONE) refuse(error, path, &batch, db);
     }
     sqlite3_finalize(row);
     sqlite3_close(db);

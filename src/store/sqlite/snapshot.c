@@ -41,7 +41,7 @@ struct store *snapshot_open(const char *path, struct store_error *error)
     if (!file_check_header(path, error)) return NULL;
     struct sqlite_store *store = sqlite_allocate(&snapshot_kind, path, error);
     if (!store) return NULL;
-    store->db = reader_open(path, error);
+    store->db = reader_open(store->path, &store->batch, error);
     if (store->db && moment_begin(store, error)) return &store->store;
     sqlite_close(&store->store);
     return NULL;

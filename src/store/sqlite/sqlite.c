@@ -47,6 +47,7 @@ static void refuse_with(struct sqlite_store *store, struct store_error *error, c
     int kind = store->result & 0xff;
     fail_with(store, store->result, doing);
     bool ours = kind == SQLITE_IOERR || kind == SQLITE_NOMEM || kind == SQLITE_FULL;
+    if (store->batch.pages.damage.page) ours = false;
     if (!error->fault) *error = store->store.error;
     if (!ours) error->fault = STORE_REFUSED;
 }
@@ -86,9 +87,9 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
     int64_t page = number_ask(store, "PRAGMA page_size");
     if (store->result || pages * page > LOOKED_OVER_BYTES) return;
     int64_t sound = number_ask(store, "SELECT quick_check = 'ok' FROM pragma_quick_check(1)");
-    if (!store->result && sound != 1) {
+    if (store->result || sound == 1) return;
+    if (!damage_say(&store->batch.pages, store->path, store->options.is_run, error))
         store_fail(error, STORE_REFUSED, "%s: is damaged (see 'rota verify')", store->path);
-    }
 }
 
 // Opens a file that another program may have damaged, or another version of rota may have made.
@@ -131,6 +132,7 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     store->batch.pages.path = store->path;
+    store->batch.pages.is_just_made = store->is_new;
     store->result = batch_open(store->path, &store->db, flags, store->options.vfs, &store->batch);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -171,15 +173,27 @@ struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *
 
 // ---- The functions of store.h ----------------------------------------------------------
 
+// No checkpoint is made of the log of a damaged database. An empty log is removed.
+static bool is_damaged(const struct sqlite_store *store)
+{
+    sqlite3_file *log = store->batch.pages.log;
+    sqlite3_int64 size;
+    return store->batch.pages.damage.page && log
+           && (log->pMethods->xFileSize(log, &size) != SQLITE_OK || size > 0);
+}
+
 void sqlite_close(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
     // A checkpoint takes some syncs now; without it, the next opening must read the log, which
     // takes longer the longer the log is. After a checkpoint SQLite removes the file at the path of
-    // its log. Even if the store has failed, that must be our own file.
-    bool is_lost = store->db && !files_are_ours(store);
-    int leave = is_lost || (store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES);
+    // its log. Even if the store has failed, that must be our own file. A connection that only
+    // reads has no lock.
+    bool is_reader = store->lock_file < 0;
+    bool is_lost = store->db && !is_reader && !files_are_ours(store);
+    bool is_brief = store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES;
+    int leave = is_reader || is_lost || is_brief || is_damaged(store);
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
     bool whole = store->db && !store->store.error.fault && store->batch.named;
     sqlite3_close(store->db);

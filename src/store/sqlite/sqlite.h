@@ -2,8 +2,9 @@
 #pragma once
 
 #include "base/base.h"
-#include "store/sqlite/file_watch.h"
+#include "store/sqlite/damage.h"
 #include "store/sqlite/file_check.h"
+#include "store/sqlite/file_watch.h"
 #include "store/store_kind.h"
 #include "store/line_buffer.h"
 #include "store/log/log.h"
@@ -133,11 +134,10 @@ struct sqlite_store {
     int lock_file;
     struct file_identity files[FILE_KINDS];
     struct database_seen seen;
-    int64_t index_size;  // the largest size so far
-    int64_t page_size;
+    int64_t page_size, index_size;  // the index: the largest size so far
     bool is_lost;  // a file was deleted, replaced or overwritten
     int64_t busy_since;  // milliseconds: since when another program has locked the database
-    bool busy_is_told;
+    bool busy_is_told, has_committed;  // this process has committed a turn
     bool full;      // the ballast was removed
     bool begun;     // a transaction is open
     bool known;       // unchanged since the last server closed it

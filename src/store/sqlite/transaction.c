@@ -30,6 +30,7 @@ static bool is_full(sqlite3 *db, int result)
 void fail_with(struct sqlite_store *store, int result, const char *doing)
 {
     enum store_fault fault = STORE_BROKEN;
+    if (damage_fail(store)) return;
     if (is_full(store->db, result)) fault = STORE_FULL;
     if ((result & 0xff) == SQLITE_NOMEM) fault = STORE_NO_MEMORY;
     int reason = sqlite3_system_errno(store->db);
@@ -239,8 +240,11 @@ static bool turn_finish(struct sqlite_store *store)
     put_bodies(store);
     put_notes(store);
     put_event(store);
+    // A query that read a damaged page may have ended as if there were no more rows.
+    if (store->batch.pages.damage.page) turn_fail(store, SQLITE_IOERR_DATA);
     statement_run(store, DO_COMMIT);
     if (!store->result) {
+        store->has_committed = true;
         store->sequence++;
         store->ends = store->ends_written;
         store->begun = store->is_new = false;
@@ -311,6 +315,7 @@ void turn_settle_in(struct sqlite_store *store)
     store->full = !ballast_make(store->path, store->options.ballast_bytes);
     log_lengthen(store->path, (uint64_t)store->options.wal_pages * LOG_PAGE);
     store->settled_in = true;
+    store->batch.pages.is_just_made = false;
 }
 
 static bool life_is_long(struct sqlite_store *store)

@@ -101,10 +101,13 @@ static const struct rule audit_rules[] = {
 struct verifier {
     const char *path;
     sqlite3 *db;
+    struct batch batch;
     FILE *out;
     struct store_error *error;
     uint32_t broken;
 };
+
+enum { DAMAGED_MAX = 100 };  // that are named
 
 enum subject { SUBJECT_TASK, SUBJECT_JOB, SUBJECT_COUNT };
 
@@ -148,7 +151,26 @@ static void audit_check(struct verifier *verifier)
         rule_check(verifier, SUBJECT_COUNT, &audit_rules[i]);
 }
 
-static void pages_check(struct verifier *verifier)
+static void damage_print(void *context, struct page_damage damage)
+{
+    struct verifier *verifier = context;
+    if (verifier->broken++ < DAMAGED_MAX)
+        fprintf(verifier->out, "%s%s: page %u %s\n", verifier->path,
+                damage.is_in_log ? "-wal" : "", damage.page,
+                damage.is_empty ? "has lost its content" : "does not match its checksum");
+}
+
+// Before SQLite reads more than the first page: it stops at the first one that does not match.
+static void checksums_check(struct verifier *verifier)
+{
+    bool is_read = pages_scan(&verifier->batch.pages, damage_print, verifier);
+    if (!is_read)
+        store_fail(verifier->error, STORE_BROKEN, "%s: cannot be read", verifier->path);
+    else if (verifier->broken > DAMAGED_MAX)
+        fprintf(verifier->out, "%u more pages do not match\n", verifier->broken - DAMAGED_MAX);
+}
+
+static void structure_check(struct verifier *verifier)
 {
     sqlite3_stmt *row = NULL;
     int result = sqlite3_prepare_v2(verifier->db, "PRAGMA integrity_check", -1, &row, NULL);
@@ -205,25 +227,35 @@ static void restore_check(struct verifier *verifier)
     turn_release(&store);
 }
 
+static void rules_check(struct verifier *verifier)
+{
+    structure_check(verifier);
+    for (size_t i = 0; i < sizeof task_rules / sizeof *task_rules; i++) {
+        rule_check(verifier, SUBJECT_TASK, &task_rules[i]);
+    }
+    for (size_t i = 0; i < sizeof job_rules / sizeof *job_rules; i++) {
+        rule_check(verifier, SUBJECT_JOB, &job_rules[i]);
+    }
+    for (size_t i = 0; i < sizeof other_rules / sizeof *other_rules; i++) {
+        rule_check(verifier, SUBJECT_COUNT, &other_rules[i]);
+    }
+    audit_check(verifier);
+    if (!verifier->broken) restore_check(verifier);
+}
+
 uint32_t store_verify(const char *path, FILE *out, struct store_error *error)
 {
     *error = (struct store_error){0};
-    struct verifier verifier = {.path = path, .out = out, .error = error};
-    verifier.db = file_check_header(path, error) ? reader_open(path, error) : NULL;
+    struct verifier verifier
+        = {.path = path, .batch = {.image = -1}, .out = out, .error = error};
+    if (file_check_header(path, error)) verifier.db = reader_connect(path, &verifier.batch, error);
     if (!verifier.db) return 0;
-    sqlite3_exec(verifier.db, "BEGIN", NULL, NULL, NULL);  // one snapshot, even while a server runs
-    pages_check(&verifier);
-    for (size_t i = 0; i < sizeof task_rules / sizeof *task_rules; i++) {
-        rule_check(&verifier, SUBJECT_TASK, &task_rules[i]);
-    }
-    for (size_t i = 0; i < sizeof job_rules / sizeof *job_rules; i++) {
-        rule_check(&verifier, SUBJECT_JOB, &job_rules[i]);
-    }
-    for (size_t i = 0; i < sizeof other_rules / sizeof *other_rules; i++) {
-        rule_check(&verifier, SUBJECT_COUNT, &other_rules[i]);
-    }
-    audit_check(&verifier);
-    if (!verifier.broken) restore_check(&verifier);
+    // One snapshot, even while a server runs. If this fails, the checks below say why.
+    sqlite3_exec(verifier.db, "BEGIN; PRAGMA user_version", NULL, NULL, NULL);
+    checksums_check(&verifier);
+    if (!error->fault && !verifier.broken
+        && reader_is_ours(verifier.db, path, &verifier.batch, error))
+        rules_check(&verifier);
     sqlite3_close(verifier.db);
     return verifier.broken;
 }
