@@ -181,6 +181,22 @@ static int worker_begin(struct runner *runner)
     return 70;
 }
 
+static void previous_say(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "rota: %s\n", text);
+}
+
+// If a run was killed together with its worker process, its commands may still be ending. The lock
+// of the database keeps other runs out of this.
+static int worker_succeed(struct runner *runner)
+{
+    if (!worker_previous_await(runner->hidden, runner->signals, previous_say, NULL)) return 130;
+    if (worker_note(runner->hidden, runner->worker)) return 0;
+    fprintf(stderr, "rota: %s/process: %s\n", runner->hidden, strerror(errno));
+    return 70;
+}
+
 static int only_refuse(const struct jobfile *file, const char *names, const char *path)
 {
     struct word_meant meant = {0};
@@ -273,6 +289,7 @@ static int run_file(struct runner *runner)
     if (status) return status;
     os_memory_ready(HEAP_BYTES);
     status = store_open(runner);
+    if (!status) status = worker_succeed(runner);
     if (!status && !is_new) status = file_load(runner);
     if (status) return status;
     if (!runner_meet(runner)) return runner->fault;

@@ -16,12 +16,14 @@ import seed
 from cluster import Cluster, processes_with
 from groups import clashes, probes
 
+MEMORY = 300  # MiB of a few tasks: the kernel needs long to end them
 BACKLOG = 400  # tasks: more wait for those that are killed again and again
 
 
 def job_of(cluster, number, choose):
     """A graph with lanes: readers and writers of groups, and a task that waits for all."""
-    tasks = probes(cluster.folder, f"j{number}", 30, 4, lambda: choose.randrange(1, 9) / 100)
+    tasks = probes(cluster.folder, f"j{number}", 30, 4, lambda: choose.randrange(1, 9) / 100,
+                   lambda: MEMORY if choose.random() < 0.1 else 0)
     plain = {f"j{number}p{i}": {"run": f"sleep 0.0{choose.randrange(1, 5)}",
                                 "needs": [f"j{number}t{i}"]} for i in range(10)}
     return {**tasks, **plain}

@@ -95,6 +95,21 @@ static bool spool_begin(struct agent *agent)
     return true;
 }
 
+static void previous_say(void *agent, const char *text)
+{
+    agent_say(agent, "%s", text);
+}
+
+// The server gives the tasks of an earlier process out again as soon as this one has connected.
+static bool previous_await(struct agent *agent)
+{
+    if (worker_previous_await(agent->options->folder, agent->signals, previous_say, agent))
+        return true;
+    agent_say(agent, "ends because of a signal");
+    agent->status = 0;
+    return false;
+}
+
 static bool worker_begin(struct agent *agent)
 {
     int socket = -1;
@@ -106,7 +121,8 @@ static bool worker_begin(struct agent *agent)
         options.fence = agent->fence.timer;
         agent->pid = worker_fork(&options, &socket);
         if (agent->pid > 0) agent->worker = link_over(socket);
-        if (agent->worker && fence_watch(&agent->fence, agent->pid)) return true;
+        bool is_noted = agent->worker && worker_note(options.folder, agent->pid);
+        if (is_noted && fence_watch(&agent->fence, agent->pid)) return true;
     }
     agent_say(agent, "cannot start the process that runs commands: %s", strerror(errno));
     return false;
@@ -133,8 +149,8 @@ static bool agent_begin(struct agent *agent)
     terminal_stops_ignore();
     if (geteuid() == 0 && !agent->options->worker.user)
         agent_say(agent, "commands run as root; --user NAME runs them as another user");
-    return spool_begin(agent) && identity_open(agent) && worker_begin(agent) && inputs_open(agent)
-           && streams_open(agent);
+    return spool_begin(agent) && identity_open(agent) && previous_await(agent)
+           && worker_begin(agent) && inputs_open(agent) && streams_open(agent);
 }
 
 // ---- Signals and the end -----------------------------------------------------------------------

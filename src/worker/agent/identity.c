@@ -49,13 +49,16 @@ static bool id_write(int folder, uint64_t id)
     return fine && renameat(folder, name_new, folder, name) == 0 && fsync(folder) == 0;
 }
 
-// Identifies the lock file and the boot of the kernel: only one process can hold that lock.
+// Identifies the lock file, the boot of the kernel, and the PID namespace: only one process can
+// hold that lock, and only there can the next one wait for its end (worker/process/previous.c).
 static uint64_t place_of(int lock)
 {
     struct stat about;
     size_t size = 0;
     char *boot = os_file_read("/proc/sys/kernel/random/boot_id", 100, &size);
-    uint64_t place = boot && size && fstat(lock, &about) == 0 ? 1 : 0;
+    uint64_t space = worker_pid_space();
+    bool is_known = boot && size && space && fstat(lock, &about) == 0;
+    uint64_t place = is_known ? hash_mix(1, space) : 0;
     for (size_t i = 0; place && i < size; i++) place = hash_mix(place, (uint8_t)boot[i]);
     free(boot);
     return place ? hash_mix(hash_mix(place, about.st_dev), about.st_ino) : 0;

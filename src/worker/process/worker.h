@@ -70,6 +70,16 @@ bool worker_passes_on(const struct worker_options *options, const char *item);
 // Call it early: the less memory the caller has, the less the worker starts with.
 pid_t worker_fork(const struct worker_options *options, int *socket);
 
+// ---- previous.c: the earlier worker of a folder -------------------------------------------------
+
+typedef void worker_say_fn(void *context, const char *text);
+// Waits until the noted worker of the folder, and all processes of its namespace, have ended. The
+// caller holds a lock that keeps other callers out. False: a signal arrived first.
+bool worker_previous_await(const char *folder, int signals, worker_say_fn *say, void *context);
+// Notes a worker that was forked, before it gets its first command. False with errno.
+bool worker_note(const char *folder, pid_t pid);
+uint64_t worker_pid_space(void);  // identifies the caller's PID namespace; 0: unknown
+
 // ---- fence.c: deadlines that hold even if a loop hangs --------------------------------------
 
 void worker_fence_await(int timer);  // returns when it has expired
