@@ -120,6 +120,27 @@ def backup_of_a_job(cluster):
     return backup
 
 
+def removed_while_no_server_runs(how):
+    """Its first server was killed, so it never noted how it left the files."""
+    with Cluster() as cluster:
+        backup = backup_of_a_job(cluster)
+        cluster.server.kill()
+        for suffix in ("-wal", "-shm", ""):
+            os.remove(cluster.database + suffix)
+        if how == "emptied":
+            cluster.touch("server.db")
+        refused = second_server(cluster, cluster.database)
+        names_it = f"remove {cluster.database}-lock" in refused.stderr
+        Tap.say(refused.returncode == 2 and names_it and "--restored" in refused.stderr,
+                f"a database that was {how} after its server was killed is not taken for a new one",
+                refused)
+        shutil.copy(backup, cluster.database)
+        cluster.options.append("--restored")
+        cluster.serve()
+        Tap.say(jobs_in(cluster.database) == 1, "a backup takes its place",
+                cluster.server.said())
+
+
 def another_takes_its_place():
     """The log of the old database is not taken for one of the new."""
     with Cluster() as cluster:
@@ -397,6 +418,8 @@ for loss in ("", "-wal", "-shm", "-lock"):
 for loss in ("", "-wal"):
     server_loses(loss, replace)
 server_ends()
+removed_while_no_server_runs("removed")
+removed_while_no_server_runs("emptied")
 another_takes_its_place()
 no_copy_can_be_saved()
 by_a_link()

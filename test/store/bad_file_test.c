@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -133,14 +134,97 @@ static void a_database_emptied_after_its_server_ended_is_refused(void **state)
     char name[200];
     file_make();
     assert_int_equal(truncate(path, 0), 0);
-    refused("is empty, but it had");
+    refused("is empty, but");
     snprintf(name, sizeof name, "%s-wal", path);
     unlink(name);
-    refused("is empty, but it had");
-    refused("is empty, but it had");
+    refused("is empty, but");
+    refused("is empty, but");
     snprintf(name, sizeof name, "%s-lock", path);
     unlink(name);
     file_make();
+}
+
+static void turn_make(struct store *store)
+{
+    const struct store_request request = {.id = "a request", .answer = "done"};
+    store_begin(store, 1000);
+    store_answer(store, &request);
+    assert_true(store_commit(store));
+}
+
+// A process that is killed after it has recorded some turns; it never closes the files.
+static void file_leave(uint32_t turns, bool is_run)
+{
+    int status;
+    both_remove(path);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct store_options options = options_make();
+        struct store_error error;
+        options.is_run = options.brief = is_run;
+        struct store *store = store_open_sqlite(path, &options, &error);
+        for (uint32_t i = 0; store && i < turns; i++) turn_make(store);
+        _exit(store ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void beside_remove(const char *suffix)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    unlink(name);
+}
+
+static struct store_error open_error(bool is_run)
+{
+    struct store_options options = options_make();
+    struct store_error error;
+    options.is_run = options.brief = is_run;
+    struct store *store = store_open_sqlite(path, &options, &error);
+    store_close(store);
+    return error;
+}
+
+static void a_database_emptied_or_removed_after_its_server_was_killed_is_refused(void **state)
+{
+    (void)state;
+    char lock[200];
+    snprintf(lock, sizeof lock, "remove %s-lock", path);
+    file_leave(1, false);
+    assert_int_equal(truncate(path, 0), 0);
+    beside_remove("-wal"), beside_remove("-shm");
+    refused("is empty, but");
+    file_leave(1, false);
+    beside_remove(""), beside_remove("-wal"), beside_remove("-shm");
+    for (int i = 0; i < 2; i++) {
+        struct store_error error = open_error(false);
+        assert_int_equal(store_exit_status(&error), 2);
+        assert_non_null(strstr(error.text, "is missing, but"));
+        assert_non_null(strstr(error.text, lock));
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    beside_remove("-lock");
+    assert_false(open_error(false).fault);
+}
+
+static void a_database_without_records_may_be_removed(void **state)
+{
+    (void)state;
+    file_leave(0, false);
+    beside_remove(""), beside_remove("-wal"), beside_remove("-shm");
+    assert_false(open_error(false).fault);
+}
+
+// Then the tasks of its job files run again.
+static void the_database_of_a_run_may_be_removed(void **state)
+{
+    (void)state;
+    file_leave(1, true);
+    beside_remove(""), beside_remove("-wal"), beside_remove("-shm");
+    assert_false(open_error(true).fault);
 }
 
 // Power failed before the first turn of a new database was durable: nothing was ever recorded.
@@ -373,6 +457,9 @@ int main(void)
         cmocka_unit_test(a_truncated_database_is_refused),
         cmocka_unit_test(an_emptied_database_is_refused),
         cmocka_unit_test(a_database_emptied_after_its_server_ended_is_refused),
+        cmocka_unit_test(a_database_emptied_or_removed_after_its_server_was_killed_is_refused),
+        cmocka_unit_test(a_database_without_records_may_be_removed),
+        cmocka_unit_test(the_database_of_a_run_may_be_removed),
         cmocka_unit_test(an_empty_file_beside_an_empty_log_is_new),
         cmocka_unit_test(flipped_bits_are_found),
         cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),

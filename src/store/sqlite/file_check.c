@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { PATH_LONGEST = 4000, HEADER = 100 };
+enum { PATH_LONGEST = 4000, HEADER = 100, USED_AT = 320 };
 
 // SQLite's locks and shared memory do not work on these file systems.
 static const struct {
@@ -150,6 +150,34 @@ static bool is_left_behind(const char *path, bool is_missing, int64_t had,
                    path, how, path);
     }
     return error->fault;
+}
+
+// It follows the longest note of clean_note.c. It stays when all processes are killed.
+static const char used[] = "used 1\n";
+
+void used_note_write(int lock_file)
+{
+    ssize_t written = pwrite(lock_file, used, sizeof used - 1, USED_AT);
+    if (written > 0) fdatasync(lock_file);  // if this fails, a lost file looks new
+}
+
+bool used_note_is_set(int lock_file)
+{
+    char found[sizeof used];
+    ssize_t got = pread(lock_file, found, sizeof used - 1, USED_AT);
+    return got == sizeof used - 1 && memcmp(found, used, sizeof used - 1) == 0;
+}
+
+bool file_check_used(const char *path, struct store_error *error)
+{
+    struct stat status;
+    bool is_missing = stat(path, &status) < 0 && errno == ENOENT;
+    if (file_size(path, "")) return true;
+    store_fail(error, STORE_REFUSED,
+               "%s: is %s, but %s-lock notes that it had records; restore a backup and start with"
+               " --restored, or remove %s-lock to start with an empty database",
+               path, is_missing ? "missing" : "empty", path, path);
+    return false;
 }
 
 // A supervisor restarts the server at once. It must not use a database that lacks acknowledged

@@ -18,6 +18,12 @@ bool file_check_header(const char *path, struct store_error *error);
 // Restricts the modes of the files to the owner: a backup that was copied back may be readable by
 // others.
 bool file_check_modes(const char *path, struct store_error *error);
+// A note in the lock file says that the database had records. It is written when the first turn is
+// durable.
+void used_note_write(int lock_file);
+bool used_note_is_set(int lock_file);
+// The database has that note. False: it is missing or empty.
+bool file_check_used(const char *path, struct store_error *error);
 // Turns an empty or missing file into a new database. `had` is its size when it was last closed, or
 // 0. `made` is its descriptor, not synced yet, or -1.
 bool file_check_create(const char *path, int64_t had, int *made, struct store_error *error);

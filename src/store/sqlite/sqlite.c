@@ -420,8 +420,10 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     if (!store) return NULL;
     store->options = options ? *options : store_options_default();
     if (file_check_file(path, error)) store->lock_file = file_check_lock(path, error);
+    store->is_used = store->lock_file >= 0 && used_note_is_set(store->lock_file);
     bool open = store->lock_file >= 0 && file_check_modes(path, error)
                 && file_check_mended(path, store->options.is_run, error)
+                && (!store->is_used || file_check_used(path, error))
                 && file_check_create(path, left_bytes(store), &store->batch.image, error);
     store->is_new = store->batch.image_is_unsynced = store->batch.image >= 0;
     store->known = store->batch.named = open && !store->is_new && clean_note_is_valid(store);

@@ -142,6 +142,7 @@ struct sqlite_store {
     bool begun;     // a transaction is open
     bool known;       // unchanged since the last server closed it
     bool is_new;      // created by us, and still empty
+    bool is_used;     // the lock file says that a turn was recorded
     bool is_set;      // sqlite_set() was called
     bool settled_in;  // the ballast and the space in the log exist
     uint32_t turns;   // number of turns before that

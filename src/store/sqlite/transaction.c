@@ -333,6 +333,22 @@ static void fault_explain(struct sqlite_store *store)
     if (files_are_ours(store)) store->store.error = found;
 }
 
+static bool sync_failed(struct sqlite_store *store, int result)
+{
+    if (result) fail_with(store, result, "cannot sync the changes");
+    return result;
+}
+
+// Not before the turn is durable: if power failed between, the lock file would speak of records in
+// a database that has none. The database of a run needs no note: without it, its tasks run again.
+static void first_turn_note(struct sqlite_store *store)
+{
+    if (store->is_used || store->options.is_run) return;
+    int flags = SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY;
+    store->is_used = !sync_failed(store, batch_sync(&store->batch, flags));
+    if (store->is_used) used_note_write(store->lock_file);
+}
+
 static bool turn_write(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -351,6 +367,7 @@ static bool turn_write(struct store *base)
         return false;
     }
     if (!store->files[FILE_INDEX].inode) files_note(store);
+    if (!empty) first_turn_note(store);
     if (!empty) log_fold(store);
     if (!store->settled_in && life_is_long(store)) turn_settle_in(store);
     ballast_again(store);
@@ -362,12 +379,6 @@ static bool turn_write(struct store *base)
 static uint64_t turn_number(const struct batch *batch)
 {
     return batch->syncer.asked + (batch->behind ? 1 : 0) + 1;
-}
-
-static bool sync_failed(struct sqlite_store *store, int result)
-{
-    if (result) fail_with(store, result, "cannot sync the changes");
-    return result;
 }
 
 bool commit_settle(struct store *base, uint64_t turn)
