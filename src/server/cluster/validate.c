@@ -9,6 +9,7 @@
 
 enum {
     NAME_MAX = 255,
+    PATH_BYTES_MAX = 4095,
     WORDS_MAX = 128 << 10,  // bytes of a command and its environment
     BODY_MAX = 15 << 20,    // its frame grows by hashes of inputs before it is sent
     FIRST_PRINTABLE = 0x20,
@@ -107,6 +108,22 @@ static bool are_kinds(const wire_files *files, enum wire_file_kind last)
     return true;
 }
 
+static bool are_paths(const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (files->items[i].name.length > PATH_BYTES_MAX
+            || files->items[i].path.length > PATH_BYTES_MAX)
+            return false;
+    return true;
+}
+
+// Whether the system can open all of its paths.
+static bool has_paths(const struct wire_run *run)
+{
+    return run->cwd.length <= PATH_BYTES_MAX && run->stdin_path.length <= PATH_BYTES_MAX
+           && are_paths(&run->inputs) && are_paths(&run->outputs);
+}
+
 static bool are_inside(const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++)
@@ -121,44 +138,71 @@ static bool is_link(const struct wire_file *input)
     return input->kind == WIRE_SOURCE || input->kind == WIRE_STREAM;
 }
 
-static int text_compare(const void *one, const void *other)
+struct location {
+    wire_text name;
+    bool is_link;
+};
+
+// Where the texts differ, or the length of the shorter one.
+static uint32_t common_length(wire_text one, wire_text other)
 {
-    const wire_text *a = one, *b = other;
-    size_t shorter = a->length < b->length ? a->length : b->length;
-    int order = memcmp(a->bytes, b->bytes, shorter);
-    return order ? order : (a->length > b->length) - (a->length < b->length);
+    enum { BLOCK = 64 };
+    uint32_t shorter = one.length < other.length ? one.length : other.length, at = 0;
+    while (shorter - at >= BLOCK && memcmp(one.bytes + at, other.bytes + at, BLOCK) == 0)
+        at += BLOCK;
+    while (at < shorter && one.bytes[at] == other.bytes[at]) at++;
+    return at;
 }
 
-static bool is_behind(wire_text name, const wire_text *links, uint32_t count)
+// The end of a name comes first, then '/'.
+static int place_of(wire_text name, uint32_t at)
 {
-    for (uint32_t i = 1; i < name.length; i++) {
-        wire_text folder = {name.bytes, i};
-        if (name.bytes[i] != '/') continue;
-        if (bsearch(&folder, links, count, sizeof *links, text_compare)) return true;
+    enum { AFTER_SLASH = 2 };
+    if (at == name.length) return 0;
+    return name.bytes[at] == '/' ? 1 : AFTER_SLASH + (unsigned char)name.bytes[at];
+}
+
+static int location_compare(const void *one, const void *other)
+{
+    const struct location *a = one, *b = other;
+    uint32_t at = common_length(a->name, b->name);
+    return place_of(a->name, at) - place_of(b->name, at);
+}
+
+static bool is_below(wire_text name, wire_text folder)
+{
+    return name.length > folder.length && name.bytes[folder.length] == '/'
+           && common_length(name, folder) == folder.length;
+}
+
+// All names below a folder follow it directly, so only the last link is compared.
+static bool any_is_below_a_link(struct location *locations, uint32_t count)
+{
+    const struct location *link = NULL;
+    qsort(locations, count, sizeof *locations, location_compare);
+    for (uint32_t i = 0; i < count; i++) {
+        if (link && is_below(locations[i].name, link->name)) return true;
+        if (locations[i].is_link) link = &locations[i];
     }
-    return false;
-}
-
-static bool are_behind(const wire_files *files, const wire_text *links, uint32_t count)
-{
-    for (uint32_t i = 0; i < files->count; i++)
-        if (is_behind(files->items[i].name, links, count)) return true;
     return false;
 }
 
 // A worker would create files in the folders of others.
 static const char *links_fault(const struct wire_run *run)
 {
-    uint32_t count = 0;
-    if (!(run->flags & WIRE_RUN_PRIVATE) || !run->inputs.count) return NULL;
-    wire_text *links = calloc(run->inputs.count, sizeof *links);
-    if (!links) return cluster_no_room;
+    uint32_t links = 0, count = 0;
+    for (uint32_t i = 0; i < run->inputs.count; i++) links += is_link(&run->inputs.items[i]);
+    if (!(run->flags & WIRE_RUN_PRIVATE) || !links) return NULL;
+    struct location *locations
+        = calloc((size_t)run->inputs.count + run->outputs.count, sizeof *locations);
+    if (!locations) return cluster_no_room;
     for (uint32_t i = 0; i < run->inputs.count; i++)
-        if (is_link(&run->inputs.items[i])) links[count++] = run->inputs.items[i].name;
-    if (count) qsort(links, count, sizeof *links, text_compare);
-    bool fine = !count || (!are_behind(&run->inputs, links, count)
-                           && !are_behind(&run->outputs, links, count));
-    free(links);
+        locations[count++] = (struct location){run->inputs.items[i].name,
+                                               is_link(&run->inputs.items[i])};
+    for (uint32_t i = 0; i < run->outputs.count; i++)
+        locations[count++] = (struct location){run->outputs.items[i].name, false};
+    bool fine = !any_is_below_a_link(locations, count);
+    free(locations);
     return fine ? NULL : "a file of a task is below an input that is a link to another location";
 }
 
@@ -189,6 +233,7 @@ static const char *command_fault(const struct wire_run *run)
         if (!strchr(run->env.items[i].bytes, '='))
             return "an environment variable must be NAME=VALUE";
     if (!cluster_is_name(run->name)) return "invalid command name";
+    if (!has_paths(run)) return "a path may have at most 4,095 bytes";
     if (!is_absolute(run->cwd)) return "a directory must be an absolute path";
     if (has_zero(run->stdin_path)) return "the path of an input contains a zero byte";
     const char *fault = wire_files_fault(run);
