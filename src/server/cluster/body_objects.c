@@ -3,7 +3,6 @@
 // A worker stores an output under the id that the command names, and gives a command the inputs
 // that it names. So a command that could name any object could replace or read those of other jobs.
 #include "server/cluster/body_objects.h"
-#include "server/cluster/refusal_text.h"
 
 #include <stdlib.h>
 
@@ -17,12 +16,17 @@ static int order_of(uint64_t one, uint64_t other)
     return (one > other) - (one < other);
 }
 
+static int object_compare(const void *one, const void *other)
+{
+    const rota_object_id *a = one, *b = other;
+    return a->high != b->high ? order_of(a->high, b->high) : order_of(a->low, b->low);
+}
+
 static int declared_compare(const void *one, const void *other)
 {
     const struct cluster_declared_object *a = one, *b = other;
     if (a->task != b->task) return order_of(a->task, b->task);
-    if (a->object.high != b->object.high) return order_of(a->object.high, b->object.high);
-    return order_of(a->object.low, b->object.low);
+    return object_compare(&a->object, &b->object);
 }
 
 void cluster_declared_add(struct cluster_declared *declared, uint32_t task, rota_object_id object)
@@ -39,12 +43,36 @@ void cluster_declared_sort(struct cluster_declared *declared)
         qsort(declared->items, declared->count, sizeof *declared->items, declared_compare);
 }
 
-static bool are_declared(const wire_files *files, uint32_t task,
+static bool objects_note(struct server *keeper, const wire_files *files,
+                         struct cluster_objects *objects)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < files->count; i++) count += cluster_names_object(&files->items[i]);
+    if (!count) return true;
+    rota_object_id *items = server_keep(keeper, count, sizeof *items);
+    if (!items) return false;
+    count = 0;
+    for (uint32_t i = 0; i < files->count; i++)
+        if (cluster_names_object(&files->items[i])) items[count++] = files->items[i].object;
+    qsort(items, count, sizeof *items, object_compare);
+    *objects = (struct cluster_objects){items, 1};
+    for (uint32_t i = 1; i < count; i++)
+        if (object_compare(&items[i], &items[i - 1]) != 0) items[objects->count++] = items[i];
+    return true;
+}
+
+bool cluster_objects_note(struct server *keeper, const struct wire_run *run,
+                          struct cluster_body_facts *facts)
+{
+    return objects_note(keeper, &run->inputs, &facts->reads)
+           && objects_note(keeper, &run->outputs, &facts->makes);
+}
+
+static bool are_declared(const struct cluster_objects *objects, uint32_t task,
                          const struct cluster_declared *declared)
 {
-    for (uint32_t i = 0; i < files->count; i++) {
-        const struct cluster_declared_object wanted = {task, files->items[i].object};
-        if (!cluster_names_object(&files->items[i])) continue;
+    for (uint32_t i = 0; i < objects->count; i++) {
+        const struct cluster_declared_object wanted = {task, objects->items[i]};
         if (!declared->count
             || !bsearch(&wanted, declared->items, declared->count, sizeof wanted,
                         declared_compare))
@@ -53,20 +81,13 @@ static bool are_declared(const wire_files *files, uint32_t task,
     return true;
 }
 
-const char *cluster_objects_fault(wire_text body, uint32_t task,
+const char *cluster_objects_fault(const struct cluster_body_facts *facts, uint32_t task,
                                   const struct cluster_declared *reads,
                                   const struct cluster_declared *makes)
 {
-    struct wire_in in = {.bytes = (char *)body.bytes, .length = body.length};
-    struct wire_message message;
-    const char *fault = NULL;
-    if (wire_take(&in, &message) != WIRE_GOT)  // it was decoded before
-        fault = cluster_no_room;
-    else if (!are_declared(&message.run.outputs, task, makes))
-        fault = "its command makes an object that is not an output of the task";
-    else if (!are_declared(&message.run.inputs, task, reads))
-        fault = "its command reads an object that is not an input of the task";
-    in.bytes = NULL;  // they belong to the caller
-    wire_in_release(&in);
-    return fault;
+    if (!are_declared(&facts->makes, task, makes))
+        return "its command makes an object that is not an output of the task";
+    if (!are_declared(&facts->reads, task, reads))
+        return "its command reads an object that is not an input of the task";
+    return NULL;
 }

@@ -14,7 +14,11 @@ struct cluster_declared {
 bool cluster_names_object(const struct wire_file *file);
 void cluster_declared_add(struct cluster_declared *declared, uint32_t task, rota_object_id object);
 void cluster_declared_sort(struct cluster_declared *declared);
-// Why the body of a task is refused; null: it names only objects that the task declares.
-const char *cluster_objects_fault(wire_text body, uint32_t task,
+// The objects of a command, in the memory of the turn. False: out of memory.
+bool cluster_objects_note(struct server *keeper, const struct wire_run *run,
+                          struct cluster_body_facts *facts);
+// Why the body of a task is refused; null: it names only objects that the task declares. It stops
+// at the first other object, so it takes at most one step more than the task declares objects.
+const char *cluster_objects_fault(const struct cluster_body_facts *facts, uint32_t task,
                                   const struct cluster_declared *reads,
                                   const struct cluster_declared *makes);

@@ -273,10 +273,15 @@ bool cluster_is_name(wire_text text);  // up to 255 bytes of UTF-8 without contr
 // Why it is refused; null: it is valid.
 const char *cluster_piece_fault(const struct wire_submit *submit, uint32_t *index);  // of the task
 struct cluster_body_facts {
-    uint32_t flags;    // enum wire_run_flag of its RUN
-    bool has_objects;  // it reads or makes some
+    uint32_t flags;  // enum wire_run_flag of its RUN
+    struct cluster_objects {
+        rota_object_id *items;  // sorted, each once
+        uint32_t count;
+    } reads, makes;
 };
-const char *cluster_body_fault(wire_text body, struct cluster_body_facts *facts);
+// With a server its objects are noted, in the memory of the turn.
+const char *cluster_body_fault(struct server *keeper, wire_text body,
+                               struct cluster_body_facts *facts);
 
 // ---- actions.c: actions of the core ---------------------------------------------------------
 

@@ -175,7 +175,7 @@ bool cluster_body_is_exclusive(struct cluster *cluster, rota_job_id id, uint32_t
     uint32_t length;
     struct cluster_body_facts facts;
     const char *body = cluster_body_find(cluster, id, number, &length);
-    if (!body || cluster_body_fault((wire_text){body, length}, &facts)) return true;
+    if (!body || cluster_body_fault(NULL, (wire_text){body, length}, &facts)) return true;
     return facts.flags & WIRE_RUN_EXCLUSIVE;
 }
 

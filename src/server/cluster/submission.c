@@ -122,7 +122,8 @@ static void bodies_add(struct making *making, const struct wire_submit *submit)
     for (uint32_t i = 0; i < submit->bodies.count && !making->fault; i++) {
         wire_text body = submit->bodies.items[i];
         uint32_t at = making->body_count++;
-        making->body_faults[at] = cluster_body_fault(body, &making->body_facts[at]);
+        making->body_faults[at] = cluster_body_fault(making->cluster->server, body,
+                                                      &making->body_facts[at]);
         if (making->body_faults[at] == cluster_no_room) fail(making, cluster_no_room);
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
@@ -287,7 +288,8 @@ static void objects_check(struct making *making)
 {
     const struct rota_job_spec *spec = &making->spec;
     bool any = false;
-    for (uint32_t i = 0; i < making->body_count; i++) any |= making->body_facts[i].has_objects;
+    for (uint32_t i = 0; i < making->body_count; i++)
+        any |= making->body_facts[i].reads.count || making->body_facts[i].makes.count;
     if (!any) return;
     struct cluster_declared *reads = declared_reserve(making, spec->input_count);
     struct cluster_declared *makes = declared_reserve(making, spec->output_count);
@@ -300,9 +302,10 @@ static void objects_check(struct making *making)
     cluster_declared_sort(makes);
     for (uint32_t i = 0; i < spec->task_count && !making->fault; i++) {
         uint32_t body = (uint32_t)making->tasks[i].body, task = first_of(making) + i;
-        if (!body || !making->body_facts[body - making->bodies_before - 1].has_objects) continue;
-        wire_text frame = making->frames[body - making->bodies_before - 1];
-        const char *fault = cluster_objects_fault(frame, task, reads, makes);
+        if (!body) continue;
+        const struct cluster_body_facts *facts
+            = &making->body_facts[body - making->bodies_before - 1];
+        const char *fault = cluster_objects_fault(facts, task, reads, makes);
         if (fault) fail_task(making, task, fault);
     }
 }

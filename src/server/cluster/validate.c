@@ -263,15 +263,9 @@ static bool repeat_is_sound(struct wire_in *in)
            && is_repeat(&message.repeat) && in->taken == in->length;
 }
 
-static bool has_objects(const wire_files *files)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < files->count; i++) has |= cluster_names_object(&files->items[i]);
-    return has;
-}
-
 // A body is a RUN frame, optionally followed by a REPEAT frame.
-const char *cluster_body_fault(wire_text body, struct cluster_body_facts *facts)
+const char *cluster_body_fault(struct server *keeper, wire_text body,
+                               struct cluster_body_facts *facts)
 {
     struct wire_in in = {0};
     struct wire_message message;
@@ -286,7 +280,8 @@ const char *cluster_body_fault(wire_text body, struct cluster_body_facts *facts)
     if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
         const char *other = command_fault(&message.run);
         facts->flags = message.run.flags;
-        facts->has_objects = has_objects(&message.run.inputs) || has_objects(&message.run.outputs);
+        if (keeper && !other && !cluster_objects_note(keeper, &message.run, facts))
+            other = cluster_no_room;
         if (repeat_is_sound(&in)) fault = other;
     }
     wire_in_release(&in);

@@ -89,6 +89,51 @@ static void is_not_much_more(int64_t took, int64_t plain)
     assert_true(took <= EASE * plain + LEAST);
 }
 
+// ---- Bodies -------------------------------------------------------------------------------------
+
+static void a_body_of_many_tasks_is_decoded_once(void **state)
+{
+    (void)state;
+    struct wire_submit submit = tasks_of(TASKS);
+    struct wire_use *uses = calloc(TASKS, sizeof *uses);
+    struct wire_make make = {.task = 1, .object = {5, 77}};
+    for (uint32_t i = 1; i < TASKS; i++) uses[i] = (struct wire_use){.task = i + 1};
+    specs[0].body = 0;
+    submit.policy = ROTA_POLICY_PLAN;
+    submit.outputs = (wire_makes){&make, 1};
+    submit.inputs = (wire_uses){uses + 1, TASKS - 1};
+    int64_t took[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct wire_run run = {.inputs = {files, i ? FILES + 1 : 1}};
+        files[0].kind = WIRE_FILE;
+        make.object.low++;
+        for (uint32_t at = 1; at < TASKS; at++) uses[at].object = make.object;
+        files[0].object = make.object;
+        took[i] = submitted(&run, &submit, "");
+    }
+    is_not_much_more(took[1], took[0]);
+    free(uses);
+}
+
+static void an_undeclared_object_ends_the_search(void **state)
+{
+    (void)state;
+    struct wire_submit submit = tasks_of(2);
+    for (uint32_t i = 0; i < 3; i++) files[i].kind = WIRE_FILE;
+    for (uint32_t i = 0; i < 3; i++) files[i].object = (rota_object_id){5, 1 + i % 2};
+    struct wire_make makes[] = {{.task = 1, .object = {5, 1}}, {.task = 1, .object = {5, 2}}};
+    struct wire_use uses[] = {{.task = 2, .object = {5, 2}}, {.task = 2, .object = {5, 1}}};
+    specs[0].body = 0;
+    submit.policy = ROTA_POLICY_PLAN;
+    submit.outputs = (wire_makes){makes, 2};
+    submit.inputs = (wire_uses){uses, 1};
+    struct wire_run run = {.inputs = {files, 3}};
+    submitted(&run, &submit,
+              "task 2: its command reads an object that is not an input of the task");
+    submit.inputs.count = 2;
+    submitted(&run, &submit, "");
+}
+
 // ---- Names --------------------------------------------------------------------------------------
 
 static void a_path_is_limited(void **state)
@@ -170,6 +215,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_alone, end)
     const struct CMUnitTest tests[] = {
+        TEST(a_body_of_many_tasks_is_decoded_once),
+        TEST(an_undeclared_object_ends_the_search),
         TEST(a_path_is_limited),
         TEST(many_long_names_take_no_more_time_than_short_ones),
         TEST(a_file_below_a_link_is_refused),
