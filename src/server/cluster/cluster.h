@@ -195,6 +195,7 @@ struct cluster_job {
 struct cluster_job *cluster_job_get(struct cluster *cluster, rota_job_id id);
 void cluster_job_drop(struct cluster *cluster, rota_job_id id);
 void cluster_jobs_load(struct cluster *cluster);  // which jobs of the store close automatically
+    uint64_t condition_work;  // submission.c; of what was submitted since the server started
 // After a decision: a job has ended. In the next turn jobs that can be closed are closed.
 void cluster_job_over(struct cluster *cluster, const struct rota_action *action);
 void cluster_jobs_close(struct cluster *cluster);

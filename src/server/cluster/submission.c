@@ -11,7 +11,10 @@
 
 enum {
     NEEDS_MAX = 100000,   // of one task
-    CLAUSES_MAX = 10000,  // of one condition, which is evaluated again for each of them
+    CLAUSES_MAX = 10000,  // of one condition
+    // The sum over the conditions of a job of the squares of their numbers of clauses: a condition
+    // is evaluated again for each change of a task that it names.
+    CONDITIONS_MAX = 100000000,
     RETRIES_MAX = 1000 - CLUSTER_LOSSES,
     BODY_BYTES_MAX = 1 << 30,  // of one job
     LANE_FLAGS = ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER
@@ -38,6 +41,7 @@ struct making {
     uint32_t lane_count, group_count, machine_count, body_count;
     uint32_t bodies_before;  // of the job that is extended
     uint64_t body_bytes;     // with those
+    uint64_t condition_work;  // of the job; see CONDITIONS_MAX
     bool has_kept;
     const char *fault;  // the first; null: none
     uint32_t fault_task;          // its number; 0: no particular task
@@ -151,6 +155,9 @@ static const char *task_fault_of(const struct making *making, const struct wire_
         return "a priority must be between -128 and 127";
     if (task->access > ROTA_ACCESS_WRITE) return "unknown access";
     if (task->clause_count > CLAUSES_MAX) return "a condition may have at most 10,000 clauses";
+    if (making->condition_work > CONDITIONS_MAX)
+        return "the conditions of the job are too long: the sum of the squares of their numbers of"
+               " clauses may be at most 100,000,000 (name a bundle instead of its tasks)";
     if (!task->body) return NULL;
     bool outlives = !(making->body_facts[task->body - 1].flags & WIRE_RUN_EXCLUSIVE);
     if (making->body_faults[task->body - 1]) return making->body_faults[task->body - 1];
@@ -180,6 +187,7 @@ static void task_add(struct making *making, const struct wire_spec *task)
     spec->clause_first = task->clause_first;
     spec->clause_count = task->clause_count;
     spec->key = task->key;
+    making->condition_work += (uint64_t)task->clause_count * task->clause_count;
     const char *fault = making->fault ? making->fault : task_fault_of(making, task);
     if (fault) fail_task(making, first_of(making) + at, fault);
     if (fault) return;
@@ -375,6 +383,7 @@ static void job_accept(struct making *making, struct cluster_peer *peer,
     // No client will fetch its outputs, or extend it: it can be removed when all tasks have
     // succeeded.
     job->makes |= making->has_kept;
+    job->condition_work = making->condition_work;
     job->closes = making->spec.last && !job->makes;
     if (submit->flags & WIRE_SUBMIT_WATCH) cluster_watch_begin(cluster, peer, job->id.number);
 }
@@ -400,3 +409,4 @@ void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
     else
         job_accept(&making, peer, &request, submit);
 }
+    if (submit->job) making.condition_work = cluster_job_get(cluster, grows)->condition_work;

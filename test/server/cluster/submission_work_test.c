@@ -211,6 +211,44 @@ static void a_file_below_a_link_is_refused(void **state)
         }
 }
 
+// ---- Conditions ---------------------------------------------------------------------------------
+
+static struct wire_clause clauses[CLAUSES];
+
+static struct wire_submit conditions_of(uint32_t count)
+{
+    struct wire_submit submit = tasks_of(1 + count);
+    for (uint32_t i = 0; i < CLAUSES; i++) {
+        clauses[i].kind = i && i % 2 == 0 ? ROTA_CLAUSE_AND : ROTA_CLAUSE_DONE;
+        clauses[i].task = (rota_task_id){0, i && i % 2 == 0 ? 0 : 1};
+    }
+    for (uint32_t i = 1; i <= count; i++) specs[i].clause_count = CLAUSES;
+    submit.clauses = (wire_clauses){clauses, CLAUSES};
+    return submit;
+}
+
+// Each change of a task that a condition names causes an evaluation of all of its clauses.
+static void the_conditions_of_a_job_are_limited(void **state)
+{
+    (void)state;
+    struct wire_run run = {0};
+    enum { FITTING = 100000000 / (CLAUSES * CLAUSES), HALF = FITTING / 2 };
+    char told[256];
+    const char *why = "the conditions of the job are too long: the sum of the squares of their "
+                      "numbers of clauses may be at most 100,000,000 (name a bundle instead of its "
+                      "tasks)";
+    struct wire_submit submit = conditions_of(HALF);
+    submit.flags = WIRE_SUBMIT_OPEN;
+    submitted(&run, &submit, "");
+    submit = conditions_of(FITTING - HALF + 1);
+    submit.job = 1;
+    snprintf(told, sizeof told, "task %d: %s", FITTING + 3, why);
+    submitted(&run, &submit, told);
+    submit = conditions_of(FITTING - HALF);
+    submit.job = 1;
+    submitted(&run, &submit, "");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_alone, end)
@@ -220,6 +258,7 @@ int main(void)
         TEST(a_path_is_limited),
         TEST(many_long_names_take_no_more_time_than_short_ones),
         TEST(a_file_below_a_link_is_refused),
+        TEST(the_conditions_of_a_job_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
