@@ -34,9 +34,17 @@ static rota_task_id task_of(const struct cluster *cluster, rota_task_id task)
 enum { ASKED_MAX = 64 };
 struct cluster_asked {
     uint64_t of;  // the number of the worker's connection; 0: none
+    rota_worker_id worker;
     uint32_t request, attempt;
     rota_task_id task;
 };
+
+// A worker that has disconnected will not answer.
+static bool is_gone(struct cluster *cluster, const struct cluster_asked *asked)
+{
+    const struct cluster_worker *worker = cluster_worker_get(cluster, asked->worker);
+    return !worker || !worker->peer || worker->peer->number != asked->of;
+}
 
 static const struct cluster_peer *peer_find(const struct cluster *cluster, uint64_t number)
 {
@@ -45,14 +53,14 @@ static const struct cluster_peer *peer_find(const struct cluster *cluster, uint6
     return peer;
 }
 
-// A worker that has disconnected will not answer. Null: all are in use.
-static struct cluster_asked *asked_free(const struct cluster *cluster, struct cluster_peer *peer)
+// Null: all are in use.
+static struct cluster_asked *asked_free(struct cluster *cluster, struct cluster_peer *peer)
 {
     if (!peer->asked) peer->asked = cluster_allocate(ASKED_MAX, sizeof *peer->asked);
     for (uint32_t i = 0; i < ASKED_MAX; i++)
         if (!peer->asked[i].of) return &peer->asked[i];
     for (uint32_t i = 0; i < ASKED_MAX; i++)
-        if (!peer_find(cluster, peer->asked[i].of)) return &peer->asked[i];
+        if (is_gone(cluster, &peer->asked[i])) return &peer->asked[i];
     return NULL;
 }
 
@@ -96,7 +104,7 @@ void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struc
                        "busy, try again: 64 requests for logs have no answer yet");
         return;
     }
-    *asked = (struct cluster_asked){worker->peer->number, (uint32_t)log->request,
+    *asked = (struct cluster_asked){worker->peer->number, id, (uint32_t)log->request,
                                     message.log.attempt, message.log.task};
     message.log.request = peer->number << SHIFT | asked->request;
     wire_put(worker->peer->out, &message);
@@ -108,7 +116,7 @@ void cluster_logged(struct cluster *cluster, const struct cluster_peer *worker,
     struct wire_message message = {.kind = WIRE_LOGGED_MESSAGE, .logged = *logged};
     const struct cluster_peer *peer = peer_find(cluster, logged->request >> SHIFT);
     struct cluster_asked answer
-        = {worker->number, (uint32_t)logged->request, logged->attempt, logged->task};
+        = {worker->number, {0}, (uint32_t)logged->request, logged->attempt, logged->task};
     message.logged.request = answer.request;
     if (peer && asked_take(peer, &answer)) wire_put(peer->out, &message);
 }
