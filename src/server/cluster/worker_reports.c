@@ -192,9 +192,14 @@ static uint64_t number_bound(uint64_t number)
     return number < INT64_MAX ? number : INT64_MAX;
 }
 
-static rota_time duration_bound(rota_time time)
+// The processor time of an attempt of this duration.
+static rota_time processor_bound(rota_time time, rota_time took)
 {
-    return time < 0 ? 0 : time < latest ? time : latest;
+    enum { PROCESSORS_MAX = 4096, ROUNDING = 1000000 };
+    rota_time most = took < latest / PROCESSORS_MAX - ROUNDING
+                         ? (took + ROUNDING) * PROCESSORS_MAX
+                         : latest;
+    return time < 0 ? 0 : time < most ? time : most;
 }
 
 // A worker measures times and sizes itself, and may report any numbers.
@@ -203,8 +208,9 @@ static void numbers_bound(struct wire_finished *finished, rota_time now)
     bool sound = finished->began >= 0 && finished->began <= finished->ended
                  && finished->ended <= latest;
     if (!sound) finished->began = finished->ended = now;
-    finished->user = duration_bound(finished->user);
-    finished->system = duration_bound(finished->system);
+    rota_time took = finished->ended - finished->began;
+    finished->user = processor_bound(finished->user, took);
+    finished->system = processor_bound(finished->system, took);
     finished->memory_bytes = number_bound(finished->memory_bytes);
     finished->log_bytes = number_bound(finished->log_bytes);
     for (uint32_t i = 0; i < finished->outputs.count; i++)

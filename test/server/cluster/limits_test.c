@@ -79,6 +79,26 @@ static void the_reason_of_a_worker_is_cut(void **state)
     free((char *)text.bytes);
 }
 
+static void the_processor_time_of_a_report_is_bounded(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+    struct wire_run run = given_first(7, 0);
+    message.finished.task = run.task;
+    message.finished.attempt = run.attempt;
+    message.finished.token = run.token;
+    message.finished.end = WIRE_EXITED;
+    message.finished.status = 1;
+    message.finished.began = 1000000;
+    message.finished.ended = 3000000;
+    message.finished.user = INT64_MAX;
+    message.finished.system = INT64_MIN;
+    message.finished.reason = wire_text_of("");
+    assert_true(played_says(&peers, &worker, &message));
+    peers_turn(&peers);
+    rows_are("sched_attempt WHERE user_us = 3000000 * 4096 AND system_us = 0", 1);
+}
+
 static void claims(struct played *handler, struct wire_granted *grant)
 {
     struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
@@ -144,3 +164,5 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test_setup_teardown(the_processor_time_of_a_report_is_bounded, begin_on_disk,
+                                        end_on_disk),
