@@ -122,6 +122,14 @@ static void task_ends(struct attached *attached, uint32_t at, const struct wire_
     progress_ended(&attached->progress, &end);
 }
 
+// A task that had ended is retried, and will be counted again.
+static void end_forget(struct attached *attached, uint32_t at)
+{
+    uint8_t phase = attached->run.tasks[at].phase;
+    bool ended = phase == RUN_OK || phase == RUN_FAILED || phase == RUN_ABORTED;
+    if (ended && attached->progress.shown) attached->progress.shown--;
+}
+
 static void task_changes(struct attached *attached, const struct wire_event *event)
 {
     static const struct {
@@ -133,6 +141,7 @@ static void task_changes(struct attached *attached, const struct wire_event *eve
     struct run *run = &attached->run;
     if (at >= run->file->task_count || run->file->tasks[at].is_bundle) return;
     enum run_phase phase = RUN_WAITING;
+    end_forget(attached, at);
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
         if (strcmp(event->state.bytes, phases[i].state) == 0) phase = phases[i].phase;
     if (phase == RUN_OK || phase == RUN_FAILED || phase == RUN_ABORTED) {

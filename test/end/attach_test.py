@@ -111,6 +111,26 @@ def over_a_restart():
             "a restart of the server is waited for, and nothing is missed", said)
 
 
+def retried():
+    with Cluster() as cluster:
+        cluster.work("one", 4)
+        flag, done = cluster.path("flag"), cluster.path("done")
+        process = attached(cluster, {"a": {"run": f"[ -e {flag} ]"},
+                                     "b": {"run": f"until [ -e {done} ]; do sleep 0.05; done"}})
+        cluster.until(lambda: "FAILED: a" in process.said(), "it fails")
+        with open(flag, "w", encoding="utf-8"):
+            pass
+        cluster.rota("retry", "1.1")
+        cluster.until(lambda: "] a" in process.said(), "it succeeds")
+        with open(done, "w", encoding="utf-8"):
+            pass
+        status = process.process.wait(PATIENCE)
+        said = process.said()
+        say(status == 0 and "[1/2] a" in said and "[2/2] b" in said,
+            "a task that is retried is counted once", said)
+
+
+retried()
 like_a_run_of_its_own()
 left_and_stopped()
 over_a_restart()
