@@ -87,6 +87,7 @@ static struct cluster_limits limits_of(const struct serve_options *options)
         .lease = lease - margin, .beat = (lease - margin) / 5, .random = os_random,
         .stopwatch = os_ticks, .restored = options->restored};
     memcpy(limits.shares, options->shares, sizeof limits.shares);
+    if (!options->forgets) limits.commands = (uint64_t)options->commands_mib << 20;
     if (!limits.shares[CLUSTER_SHARE_CONNECTIONS])
         limits.shares[CLUSTER_SHARE_CONNECTIONS]
             = options->connections < CONNECTIONS_FEW ? options->connections

@@ -13,6 +13,7 @@ enum { AHEAD = 16, AHEAD_CORES = 2, AHEAD_MAX = 100000 };
 enum { PULL_CACHE = 10000, PULL_INPUTS = 100000, PULL_UNSAID = -1, PULL_MAX = 86400 };
 enum { CONNECTIONS = 10000, CONNECTIONS_MAX = 1000000, KEY_READS = 4 * CLUSTER_READS_MAX };
 enum { KEY_QUERIES = 8, KEY_QUERIES_MAX = 12, KEY_MIB = 32, SUBMISSION_MIB = 128, MIB_MAX = 3072 };
+enum { COMMANDS_MIB = 256, COMMANDS_MIB_MAX = 1 << 20, COMMANDS_SHARE = 16 };
 
 enum { SERVE_MEMORY, SERVE_SOCKET_ROLE, SERVE_LISTEN, SERVE_LEASE, SERVE_AHEAD, SERVE_PULL_CACHE,
        SERVE_PULL_INPUTS, SERVE_SHARE };  // SERVE_SHARE + a kind of share
@@ -101,7 +102,8 @@ static void options_init(struct serve_options *options)
                                       .ahead_cores = AHEAD_CORES,
                                       .pull_cache = PULL_UNSAID,
                                       .pull_inputs = PULL_UNSAID,
-                                      .connections = CONNECTIONS};
+                                      .connections = CONNECTIONS,
+                                      .commands_mib = COMMANDS_MIB};
     options->shares[CLUSTER_SHARE_QUERIES] = KEY_QUERIES;
     options->shares[CLUSTER_SHARE_READS] = KEY_READS;
     options->shares[CLUSTER_SHARE_INPUT] = options->shares[CLUSTER_SHARE_OUTPUT] = KEY_MIB << 20;
@@ -116,6 +118,8 @@ int serve_options_read(struct serve_options *options, const struct command *comm
     options_init(options);
     int status = options_read(command, options, option_take, &arguments, count, words);
     if (status >= 0) return status;
+    options->shares[CLUSTER_SHARE_COMMANDS]
+        = (uint64_t)options->commands_mib * COMMANDS_SHARE << 20;
     if (!waits_settle(options) || !memory_holds_a_message(options)) return 2;
     if (options->restored && options->forgets)
         return command_wrong(command, "options --restored and --memory exclude each other");
@@ -178,6 +182,9 @@ const struct option_row server_rows[] = {
     {0, "key-submissions", "MIB", "memory for incomplete submissions of one key", OPTION_OTHER,
      .at = SERVE_SHARE + CLUSTER_SHARE_SUBMISSIONS, .preset = "128",
      .needs = "a number from 1 to 3072"},
+    {0, "commands-mib", "MIB", "memory for commands of jobs without running tasks; the database "
+     "has 16 times as much for a key", OPTION_NUMBER, .at = AT(commands_mib), .least = 1,
+     .most = COMMANDS_MIB_MAX, .preset = "256"},
     {0, "tasks", "N", "number of tasks of all jobs that are not removed; further jobs are refused",
      OPTION_NUMBER, .at = AT(tasks), .least = 1, .most = INT32_MAX, .preset = "no limit"},
     OPTION_ROWS_END};

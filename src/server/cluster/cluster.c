@@ -52,6 +52,8 @@ bool cluster_open(struct cluster *cluster, struct server *server,
                   const struct cluster_limits *limits, rota_time now, rota_time ticks)
 {
     *cluster = (struct cluster){.server = server, .limits = *limits, .ticks = ticks};
+    if (!limits->commands) cluster->limits.commands = UINT64_MAX;
+    cluster->frames_next = cluster->limits.commands;
     cluster->drafts_at = ROTA_NEVER;
     cluster->opened = (uint64_t)now;
     if (!cluster_names_load(cluster)) return false;
@@ -118,6 +120,7 @@ void cluster_begin(struct cluster *cluster, rota_time now, rota_time ticks)
     bool leapt = now - expected > cluster->limits.lease / CLOCK_LEAP;
     cluster->ticks = ticks;
     cluster->reasons = NULL;
+    if (cluster->frame_bytes > cluster->frames_next) cluster_frames_trim(cluster);
     server_begin(cluster->server, now > expected || PLANTED(CLOCK_STANDS) ? now : expected);
     if (leapt && !PLANTED(LEAP_IGNORED)) leases_renew(cluster);
     cluster_claims_begin(cluster);

@@ -29,6 +29,7 @@ struct cluster_limits {
     // ticks, only to measure the duration of plans; null: do not measure
     rota_time (*stopwatch)(void);
     uint64_t shares[CLUSTER_SHARE_KINDS];  // of each key; 0: no limit
+    uint64_t commands;  // bytes of memory for commands that the store has, too; 0: no limit
     uint32_t connections, clients;  // of all peers; of all clients; 0: no limit
     // Whether the key of a worker was removed, so that its name is free. Null: never.
     bool (*key_is_gone)(void *context, const char *id);
@@ -111,6 +112,8 @@ struct cluster {
     struct map jobs_by_id;         // index + 1
     struct cluster_job **jobs;
     uint32_t job_count, job_capacity;
+    uint64_t frame_bytes;          // of memory for the commands of all jobs
+    uint64_t frames_next;          // bytes: when commands are freed again
     struct wire_over *over;  // jobs to be closed in the next turn
     uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
@@ -187,15 +190,23 @@ struct cluster_job {
     uint32_t *ends;  // by body, from 0
     uint32_t count, capacity, length, frame_capacity;
     bool loaded;     // the store was asked
+    rota_time read_at;  // ticks: when it gave them; 0: never
+    struct cluster_share *share;  // that its commands count for; null: none, or of an earlier start
+    uint64_t counted;             // bytes, in that share
     bool closes;     // when all of it has succeeded
     bool makes;      // objects
+    uint64_t condition_work;  // submission.c; of what was submitted since the server started
 };
 
 // creates it if needed
 struct cluster_job *cluster_job_get(struct cluster *cluster, rota_job_id id);
 void cluster_job_drop(struct cluster *cluster, rota_job_id id);
+// Between turns: frees commands above the limit of memory (frames_next), of jobs without attempts.
+void cluster_frames_trim(struct cluster *cluster);
+// Counts commands for the share of their job, until it is closed.
+void cluster_commands_count(struct cluster_job *job, const struct cluster_peer *peer,
+                            uint64_t bytes);
 void cluster_jobs_load(struct cluster *cluster);  // which jobs of the store close automatically
-    uint64_t condition_work;  // submission.c; of what was submitted since the server started
 // After a decision: a job has ended. In the next turn jobs that can be closed are closed.
 void cluster_job_over(struct cluster *cluster, const struct rota_action *action);
 void cluster_jobs_close(struct cluster *cluster);

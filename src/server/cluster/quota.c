@@ -18,9 +18,14 @@ struct cluster_share *cluster_share_join(struct cluster *cluster, const char *na
         share->next = cluster->shares;
         cluster->shares = share;
     }
+    cluster_share_hold(share, kind);
+    return share;
+}
+
+void cluster_share_hold(struct cluster_share *share, enum cluster_share_kind kind)
+{
     share->peers++;
     share->used[kind]++;
-    return share;
 }
 
 void cluster_share_return(struct cluster_share *share, enum cluster_share_kind kind, uint64_t less)
@@ -195,6 +200,9 @@ bool cluster_share_report(struct cluster *cluster, char *text, uint32_t size)
         = "has all of its %" PRIu64 " bytes of unfinished submissions; more are refused",
         [CLUSTER_SHARE_QUERIES] = "has all of its %" PRIu64 " queries; more of them wait",
         [CLUSTER_SHARE_READS] = "waits for all of its %" PRIu64 " objects; more are refused",
+        [CLUSTER_SHARE_COMMANDS]
+        = "has all of its %" PRIu64 " bytes of commands of unfinished jobs; more are refused (see"
+          " --commands-mib)",
         [CLUSTER_SHARE_KEY] = "has all of its %" PRIu64 " connections; more are refused",
     };
     if (full_report(cluster, text, size)) return true;

@@ -15,6 +15,7 @@ enum cluster_share_kind {
     CLUSTER_SHARE_SUBMISSIONS,  // bytes of incomplete submissions
     CLUSTER_SHARE_QUERIES,      // that are being answered
     CLUSTER_SHARE_READS,        // objects that clients wait for
+    CLUSTER_SHARE_COMMANDS,     // bytes of commands of jobs that are not closed
     CLUSTER_SHARE_KEY,          // connections in all roles; of the key, not of a role
     CLUSTER_SHARE_KINDS
 };
@@ -42,6 +43,7 @@ struct cluster_peer;
 // Counts as a user of that kind until it leaves.
 struct cluster_share *cluster_share_join(struct cluster *cluster, const char *name,
                                          enum cluster_share_kind kind);
+void cluster_share_hold(struct cluster_share *share, enum cluster_share_kind kind);  // the same
 void cluster_share_leave(struct cluster *cluster, struct cluster_share *share,
                          enum cluster_share_kind kind);
 void cluster_peer_share_leave(struct cluster *cluster,

@@ -24,6 +24,22 @@ struct cluster_job *cluster_job_get(struct cluster *cluster, rota_job_id id)
     return job;
 }
 
+static uint64_t frame_bytes(const struct cluster_job *job)
+{
+    return job->frame_capacity + (uint64_t)job->capacity * sizeof *job->ends;
+}
+
+static void frames_free(struct cluster *cluster, struct cluster_job *job)
+{
+    cluster->frame_bytes -= frame_bytes(job);
+    ARRAY_RELEASE(&memory_heap, job->frames, job->frame_capacity);
+    ARRAY_RELEASE(&memory_heap, job->ends, job->capacity);
+    job->count = job->length = 0;
+    job->loaded = false;
+    if (cluster->frame_bytes <= cluster->limits.commands)
+        cluster->frames_next = cluster->limits.commands;
+}
+
 void cluster_job_drop(struct cluster *cluster, rota_job_id id)
 {
     uint32_t at = map_find(&cluster->jobs_by_id, id.number);
@@ -32,34 +48,76 @@ void cluster_job_drop(struct cluster *cluster, rota_job_id id)
     cluster->jobs[at - 1] = last;
     *map_place(&cluster->jobs_by_id, last->id.number) = at;
     map_remove(&cluster->jobs_by_id, id.number);
-    free(job->frames);
-    free(job->ends);
+    frames_free(cluster, job);
+    if (job->share) cluster_share_return(job->share, CLUSTER_SHARE_COMMANDS, job->counted);
+    if (job->share) cluster_share_leave(cluster, job->share, CLUSTER_SHARE_COMMANDS);
     free(job);
 }
 
-static void frame_append(struct cluster_job *job, const char *frame, uint32_t length)
+void cluster_commands_count(struct cluster_job *job, const struct cluster_peer *peer,
+                            uint64_t bytes)
 {
+    if (!bytes) return;
+    if (!job->share) cluster_share_hold(peer->share, CLUSTER_SHARE_COMMANDS);
+    if (!job->share) job->share = peer->share;
+    cluster_share_use(job->share, CLUSTER_SHARE_COMMANDS, bytes);
+    job->counted += bytes;
+}
+
+static void frame_append(struct cluster *cluster, struct cluster_job *job, const char *frame,
+                         uint32_t length)
+{
+    uint64_t before = frame_bytes(job);
     bool there = ARRAY_RESERVE_RAW(&memory_heap, job->frames, job->frame_capacity,
                                    (uint64_t)job->length + length)
                  && ARRAY_MORE_RAW(&memory_heap, job->ends, job->count, job->capacity);
     if (!there) cluster_no_memory();
+    cluster->frame_bytes += frame_bytes(job) - before;
     memcpy(job->frames + job->length, frame, length);
     job->length += length;
     job->ends[job->count++] = job->length;
 }
 
+struct load {
+    struct cluster *cluster;
+    struct cluster_job *job;
+};
+
 static bool body_take(void *context, const struct store_body *body)
 {
-    struct cluster_job *job = context;
-    bool is_next = body->number == job->count + 1 && body->version == WIRE_VERSION;
-    if (is_next) frame_append(job, body->bytes, body->length);
+    struct load *load = context;
+    bool is_next = body->number == load->job->count + 1 && body->version == WIRE_VERSION;
+    if (is_next) frame_append(load->cluster, load->job, body->bytes, body->length);
     return true;
 }
 
 static void job_load(struct cluster *cluster, struct cluster_job *job)
 {
-    if (!job->loaded && !job->count) store_bodies(cluster->server->store, job->id, body_take, job);
+    struct load load = {cluster, job};
+    if (!job->loaded && !job->count) {
+        store_bodies(cluster->server->store, job->id, body_take, &load);
+        job->read_at = cluster->ticks;
+    }
     job->loaded = true;
+}
+
+// A job that was read again stays for a while: reading it for each of its tasks would take too
+// long.
+static bool can_free(const struct cluster *cluster, const struct cluster_job *job)
+{
+    enum { READ_AGAIN = 60000000 };
+    return job->count && (!job->read_at || cluster->ticks - job->read_at >= READ_AGAIN)
+           && !rota_job_attempts(cluster->server->rota, job->id);
+}
+
+// All jobs are looked at only when the memory has grown by a part of the limit since the last time.
+void cluster_frames_trim(struct cluster *cluster)
+{
+    enum { PARTS = 16 };
+    uint64_t limit = cluster->limits.commands;
+    for (uint32_t i = 0; i < cluster->job_count && cluster->frame_bytes > limit; i++)
+        if (can_free(cluster, cluster->jobs[i])) frames_free(cluster, cluster->jobs[i]);
+    if (cluster->frame_bytes > limit) cluster->frames_next = cluster->frame_bytes + limit / PARTS;
 }
 
 uint32_t cluster_body_count(struct cluster *cluster, rota_job_id id)
@@ -72,7 +130,7 @@ uint32_t cluster_body_count(struct cluster *cluster, rota_job_id id)
 void cluster_body_add(struct cluster *cluster, struct cluster_job *job, const char *frame,
                       uint32_t length)
 {
-    frame_append(job, frame, length);
+    frame_append(cluster, job, frame, length);
     struct store_body body = {job->id, job->count, frame, length, WIRE_VERSION};
     if (!PLANTED(BODY_NOT_KEPT)) store_put_body(cluster->server->store, &body);
 }

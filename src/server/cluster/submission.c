@@ -372,20 +372,35 @@ static void job_accept(struct making *making, struct cluster_peer *peer,
     struct cluster_job *job = cluster_job_get(cluster, id);
     cluster_names_keep(cluster);
     cluster_ahead_submitted(cluster, id, &making->spec, making->texts);
-    for (uint32_t i = 0; i < making->body_count; i++)
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < making->body_count; i++) {
         cluster_body_add(cluster, job, making->frames[i].bytes, making->frames[i].length);
+        bytes += making->frames[i].length;
+    }
+    cluster_commands_count(job, peer, bytes);
     char answer[64];
     uint32_t first = making->spec.first ? making->spec.first : 1;
     snprintf(answer, sizeof answer, "job %u from %u", job->id.number, first);
     cluster_request_note(cluster, request, answer);
     cluster_accepted_put(cluster_later(cluster, peer), request, job->id.number, first);
+    job->condition_work = making->condition_work;
     peer->verdict.job = job->id.number;
     // No client will fetch its outputs, or extend it: it can be removed when all tasks have
     // succeeded.
     job->makes |= making->has_kept;
-    job->condition_work = making->condition_work;
     job->closes = making->spec.last && !job->makes;
     if (submit->flags & WIRE_SUBMIT_WATCH) cluster_watch_begin(cluster, peer, job->id.number);
+}
+
+// The pieces are a little longer than their commands. One job always fits.
+static bool commands_fit(struct cluster *cluster, const struct cluster_peer *peer, uint32_t grows)
+{
+    struct cluster_share *share = grows ? cluster_job_get(cluster, (rota_job_id){grows})->share
+                                        : NULL;
+    if (!share) share = peer->share;
+    return !peer->draft->bodies || !share->used[CLUSTER_SHARE_COMMANDS]
+           || cluster_share_fits(cluster, share, CLUSTER_SHARE_COMMANDS,
+                                 peer->draft->frames.length);
 }
 
 void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
@@ -400,8 +415,15 @@ void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
         cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_NOT_FOUND, "no such job");
         return;
     }
+    if (!commands_fit(cluster, peer, submit->job)) {
+        cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_BUSY,
+                               "busy, try again: the commands of your unfinished jobs use all of "
+                               "your key's share (close jobs, or see --commands-mib)");
+        return;
+    }
     if (submit->job) making.bodies_before = cluster_body_count(cluster, grows);
     if (submit->job) making.body_bytes = cluster_job_get(cluster, grows)->length;
+    if (submit->job) making.condition_work = cluster_job_get(cluster, grows)->condition_work;
     if (submit->job) making.spec.first = cluster_next_task(cluster, submit->job);
     enum rota_error error = making_make(&making, submit);
     if (error)
@@ -409,4 +431,3 @@ void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
     else
         job_accept(&making, peer, &request, submit);
 }
-    if (submit->job) making.condition_work = cluster_job_get(cluster, grows)->condition_work;

@@ -35,6 +35,7 @@ struct serve_options {
     rota_time pull_inputs;  // and then for one that has an input
     uint32_t connections;  // at a time
     uint32_t tasks;        // that are not removed
+    uint32_t commands_mib;  // memory for commands
     uint64_t shares[CLUSTER_SHARE_KINDS];  // of one key; 0 in connections: half of all
     char default_address[OS_PATH_BYTES], default_database[OS_PATH_BYTES];
     char default_data[OS_PATH_BYTES];

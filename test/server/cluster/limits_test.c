@@ -151,6 +151,54 @@ static void the_commands_of_a_job_are_limited(void **state)
     grows_to = 0;
 }
 
+static void commands_without_an_attempt_are_read_again(void **state)
+{
+    (void)state;
+    peers.cluster.limits.commands = peers.cluster.frames_next = 1;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    assert_true(peers.cluster.frame_bytes > 0);
+    peers_turn(&peers);
+    greets(&worker, WIRE_WORKER, "one", 1);
+    assert_true(peers.cluster.frame_bytes == 0);
+    joins(&worker, NULL, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    peers_turn(&peers);
+    assert_true(peers.cluster.frame_bytes > 0);  // it has an attempt
+    reports(&worker, &run, WIRE_EXITED, 0);
+    peers_turn(&peers);
+    given(&worker);
+}
+
+// The share of a job is given back when the job is closed, also after its client has left.
+static void the_commands_of_a_key_are_limited(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
+    peers.cluster.limits.shares[CLUSTER_SHARE_COMMANDS] = 200;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 1, 0, 0);
+    assert_int_equal(accepted(), 1);
+    played_close(&peers, &client);
+    played_open(&peers, &client, WIRE_CLIENT);
+    greets(&client, WIRE_CLIENT, "client", 1);
+    submits(8, 1, 0, 0);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
+    assert_int_equal(message.refuse.code, WIRE_REFUSED_BUSY);
+    message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE};
+    message.change.high = 1;
+    message.change.low = 9;
+    message.change.verb = WIRE_CLOSE;
+    message.change.task.job = 1;
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);
+    submits(10, 1, 0, 0);
+    assert_int_equal(accepted(), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,11 +206,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_ends_only_its_connection, begin,
                                         end),
         cmocka_unit_test_setup_teardown(the_commands_of_a_job_are_limited, begin, end),
+        cmocka_unit_test_setup_teardown(commands_without_an_attempt_are_read_again, begin_on_disk,
+                                        end_on_disk),
+        cmocka_unit_test_setup_teardown(the_commands_of_a_key_are_limited, begin, end),
         cmocka_unit_test_setup_teardown(the_reason_of_a_worker_is_cut, begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(the_processor_time_of_a_report_is_bounded, begin_on_disk,
+                                        end_on_disk),
         cmocka_unit_test_setup_teardown(the_reason_of_a_handler_is_cut, begin_on_disk,
                                         end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test_setup_teardown(the_processor_time_of_a_report_is_bounded, begin_on_disk,
-                                        end_on_disk),
