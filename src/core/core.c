@@ -236,7 +236,7 @@ struct rota_fault rota_fault(const struct rota *rota)
 // Records and actions that the caller has taken are removed.
 static void forget_taken(struct rota *rota)
 {
-    assert(rota->taken);
+    assert(rota->taken || rota->mark_taken);
     if (rota->taken) {
         rota->taken = false;
         rota->action_count = 0;

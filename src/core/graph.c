@@ -301,6 +301,30 @@ void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uin
     pool_give(&rota->lates, late);
 }
 
+void graph_late_remove_watches(struct rota *rota, task_row row, job_row job)
+{
+    assert(rota->task[row].flags & TASK_LINKED);
+    late_row first = 0, last = 0, next;
+    for (late_row at = graph_late_first(rota, row); at; at = next) {
+        const struct late *late = LATE(rota, at);
+        next = late->next;
+        if (late->kind == LATE_WATCH && task_job(rota, late->target) == job) {
+            pool_give(&rota->lates, at);
+            continue;
+        }
+        if (last) LATE(rota, last)->next = at;
+        if (!first) first = at;
+        last = at;
+    }
+    if (last) LATE(rota, last)->next = 0;
+    if (first) {
+        map_put(&rota->late_of, row, first);
+    } else {
+        map_remove(&rota->late_of, row);
+        rota->task[row].flags &= (uint16_t)~TASK_LINKED;
+    }
+}
+
 // ---- The same counters from scratch: for restoring, checking and explaining -----------------
 
 void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, uint32_t *dead)

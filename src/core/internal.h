@@ -106,6 +106,8 @@ static inline void graph_settle(struct rota *rota)  // until the look lists are 
 bool graph_late_reserve(struct rota *rota, uint32_t more);
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
 void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
+// Removes all watches of tasks of this job, in one pass.
+void graph_late_remove_watches(struct rota *rota, task_row row, job_row job);
 late_row graph_late_first(const struct rota *rota, task_row row);
 void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, uint32_t *dead);
 bool graph_has_real_cause(const struct rota *rota, task_row row);

@@ -4,25 +4,40 @@
 static void unwatch(struct rota *rota, task_row row, job_row own)
 {
     assert(IS_TASK(rota, row));
-    struct extra *extra = task_extra(rota, row);
+    const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->clause_count; i++) {
         task_row named = rota->clause[extra->clause_first + i].task.job;
         if (!named) continue;
-        graph_late_remove(rota, named, LATE_WATCH, row);
+        if (!(rota->task[named].flags & TASK_UNWATCHED)) {
+            graph_late_remove_watches(rota, named, own);
+            rota->task[named].flags |= TASK_UNWATCHED;
+        }
         job_row other = task_job(rota, named);
         if (other == own) continue;
         JOB(rota, other)->watched--;
         job_look_at(rota, other);
     }
+}
+
+static void forget_condition(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->clause_count; i++) {
+        task_row named = rota->clause[extra->clause_first + i].task.job;
+        if (named) rota->task[named].flags &= (uint16_t)~TASK_UNWATCHED;
+    }
     extra->clause_count = 0;
 }
 
-// Conditions of closed jobs no longer apply, so closed jobs never keep each other in memory.
+// Conditions of closed jobs no longer apply, so closed jobs never keep each other in memory. Each
+// task that they name is visited once: a hundred thousand conditions may name the same one.
 void remove_conditions(struct rota *rota, job_row own)
 {
     assert(IS_ROW(rota->jobs, own));
     for (task_row row = job_next_task(rota, own, 0); row; row = job_next_task(rota, own, row))
         if (rota->task[row].extra) unwatch(rota, row, own);
+    for (task_row row = job_next_task(rota, own, 0); row; row = job_next_task(rota, own, row))
+        if (rota->task[row].extra) forget_condition(rota, row);
 }
 
 static void forget_uses(struct rota *rota, const struct extra *extra)
@@ -49,12 +64,12 @@ static void forget_group(struct rota *rota, group_row row)
     pool_give(&rota->groups, row);
 }
 
-static void forget_extra(struct rota *rota, task_row row, job_row own)
+static void forget_extra(struct rota *rota, task_row row)
 {
     extra_row at = rota->task[row].extra;
     if (!at) return;
-    struct extra *extra = EXTRA(rota, at);
-    unwatch(rota, row, own);
+    const struct extra *extra = EXTRA(rota, at);
+    assert(extra->clause_count == 0);  // see remove_conditions()
     forget_uses(rota, extra);
     if (extra->group) forget_group(rota, extra->group);
     if (extra->key) {
@@ -77,7 +92,7 @@ static void forget_links(struct rota *rota, task_row row)
     }
 }
 
-static void forget_tasks(struct rota *rota, job_row own, const struct batch *batch)
+static void forget_tasks(struct rota *rota, const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         task_row row = batch->first + i;
@@ -88,7 +103,7 @@ static void forget_tasks(struct rota *rota, job_row own, const struct batch *bat
         map_remove(&rota->bundle_of, row);
         pool_give(&rota->bundles, bundle);
     }
-    for (uint32_t i = 0; i < batch->count; i++) forget_extra(rota, batch->first + i, own);
+    for (uint32_t i = 0; i < batch->count; i++) forget_extra(rota, batch->first + i);
 }
 
 static void forget_batch(struct rota *rota, batch_row row)
@@ -133,7 +148,7 @@ void remove_job(struct rota *rota, job_row row)
     effect_tomb(rota, tomb);
     trace_say(rota, "job %u is closed and none of its tasks runs -> removed", job->id);
     for (batch_row at = job->first_batch; at; at = BATCH(rota, at)->next)
-        forget_tasks(rota, row, BATCH(rota, at));
+        forget_tasks(rota, BATCH(rota, at));
     forget_objects(rota, job->objects);
     if (job->on_failure == ROTA_FAILURE_FAIL_JOB) rota->fail_job_tasks -= job->task_count;
     if (job->marked) effect_forget_marks(rota, ROTA_RECORD_JOB, row);

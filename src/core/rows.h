@@ -25,6 +25,7 @@ enum task_flag {
     TASK_BYPASS = 0x1000,     // started by a person: its condition does not apply
     TASK_BACKOFF = 0x2000,    // WAITING or BLOCKED, until a time in rota.backoffs
     TASK_DISCARDED = 0x4000,  // STOPPING, to run again: a writer it reads from did not succeed
+    TASK_UNWATCHED = 0x8000,  // within remove_conditions(): no condition of that job watches it
 };
 #define TASK_STORED_SHIFT 8
 #define TASK_ENDING                                                                                \
@@ -263,9 +264,9 @@ struct use {
 
 enum late_kind { LATE_EDGE = 1, LATE_WATCH, LATE_WAIT };
 struct late {
-    uint32_t link, kind, target;
+    uint32_t link, kind, target;  // target: task row or wait item
     late_row next;
-};  // target: task row or wait item
+};
 
 // A task in one of the queues of pull; worker 0: the global queue.
 struct offer {
@@ -294,7 +295,6 @@ struct handler {
     uint32_t link, uses;
     uint64_t id;
 };
-
 struct mark {
     uint32_t kind, number;
 };

@@ -260,6 +260,31 @@ static void one_task_waits_for_a_million(void **state)
     free(edges);
 }
 
+// Each of a million removals that searches the others does not end before the time of the test.
+static void a_million_conditions_that_name_one_task_are_removed(void **state)
+{
+    (void)state;
+    struct rota *rota = NULL;
+    struct rota_config config = story_config();
+    config.tasks_max = 2 * MILLION;
+    assert_int_equal(rota_open(&config, &rota), ROTA_OK);
+    struct rota_task_spec *specs = calloc(MILLION, sizeof *specs);
+    assert_non_null(specs);
+    const struct rota_clause clause = {.kind = ROTA_CLAUSE_DONE, .task = {0, 1}};
+    for (uint32_t i = 0; i < MILLION; i++)
+        specs[i] = (struct rota_task_spec){.cores = 1, .clause_count = i > 0};
+    struct rota_job_spec spec = {.client = 5,
+                                 .tasks = specs,
+                                 .task_count = MILLION,
+                                 .clauses = &clause,
+                                 .clause_count = 1};
+    quick(rota, submit(&spec));
+    quick(rota, (struct rota_event){.kind = ROTA_EVENT_CLOSE, .close = {{1}}});
+    rota_check(rota);
+    rota_close(rota);
+    free(specs);
+}
+
 static void a_cycle_of_a_million_tasks_is_refused(void **state)
 {
     (void)state;
@@ -290,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_chain_of_a_million_tasks),
         cmocka_unit_test(a_million_tasks_wait_for_one),
         cmocka_unit_test(one_task_waits_for_a_million),
+        cmocka_unit_test(a_million_conditions_that_name_one_task_are_removed),
         cmocka_unit_test(a_cycle_of_a_million_tasks_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

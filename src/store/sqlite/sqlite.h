@@ -285,8 +285,7 @@ extern const sqlite3_mem_methods small_alloc_methods;  // small_alloc.c: the all
 
 // journal.c: all changes, one row per turn
 uint64_t sqlite_journal_last(const struct store *store);
-bool sqlite_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
-                    void *context);
+bool sqlite_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *, void *);
 bool sqlite_label_find(struct store *store, rota_task_id task, struct store_label *label);
 
 // ---- busy.c: another program has locked the database ------------------------------------------
