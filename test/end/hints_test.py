@@ -53,8 +53,6 @@ def an_empty_folder():
 def ended():
     with QueryFolder(CHAIN) as folder:
         folder.rota("run", "-k", "night.yaml")
-        refused(folder, "a job that has ended is not cancelled", ["cancel", "--job"],
-                "rota: job 1 has already finished\n")
         refused(folder, "retry names the task to retry", ["retry", "after"],
                 "task 1.3 is BLOCKED: ", "; retry task 1.2\n")
         refused(folder, "retry names the state", ["retry", "load"], "task 1.1 is SUCCESS: ")
@@ -68,14 +66,25 @@ def ended():
         folder.rota("cancel", "after")
         done = folder.rota("why", "after")
         say("was cancelled before it started (rota run " in done.stdout, "a cancelled task", done)
+        done = folder.rota("cancel", "--job")
+        say(done.returncode == 0, "a job whose tasks are blocked or wait is cancelled", done)
+        refused(folder, "a job that has ended is not cancelled", ["cancel", "--job"],
+                "rota: job 1 has already finished\n")
+
+
+def runs(folder, attempt):
+    """Whether this attempt of the only task runs; the one before is shown until then."""
+    done = folder.rota("ps", "-a", "--json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(row["status"], row["attempt"]) for row in rows] == [("RUNNING", attempt)]
 
 
 def top():
     with QueryFolder("tasks: {a: 'read word <fifo'}\n", "top.yaml") as folder:
         folder.fifo("fifo")
-        for _ in range(2):
+        for attempt in (1, 2):
             run = folder.beside("run", "top.yaml", start_new_session=True)
-            folder.until(lambda: folder.status("a") == "RUNNING")
+            folder.until(lambda number=attempt: runs(folder, number))
             told = json.loads(folder.rota("top", "--json").stdout)
             say(told["at_work"] and len(told["workers"]) == 1, "a run has one worker", told)
             os.killpg(run.pid, signal.SIGKILL)
