@@ -138,13 +138,13 @@ with QueryFolder(DEAD) as folder:
         " and cannot run)\n" in done.stdout, "a task after one that never runs is reported",
         done.stdout)
     done = folder.rota("why", "never")
-    say(done.stdout == "never will not run: done(one) & fa(two) can no longer be true\n",
+    say(done.stdout == "never will not run: done(one) & failed(two) can no longer be true\n",
         "a condition that cannot come true is reported, with names", done.stdout)
     done = folder.rota("why", "after")
     say("after never" in done.stdout and "never will not run" in done.stdout,
         "also for the task after it", done.stdout)
-    say("done(one) & fa(two)\n" in folder.rota("show", "never").stdout
-        and folder.json("show", "--json", "never")[0]["condition"] == "done(one) & fa(two)",
+    say("done(one) & failed(two)\n" in folder.rota("show", "never").stdout
+        and folder.json("show", "--json", "never")[0]["condition"] == "done(one) & failed(two)",
         "show has the names, too")
 
 ROOM = """\
@@ -156,11 +156,11 @@ tasks:
 with QueryFolder(ROOM) as folder:
     folder.beside("run", "-j1", "night.yaml")
     folder.wait_for("began")
-    answer = "second waits for room on local after first; first has been running for "
+    answer = "second waits for room on this machine after first; first has been running for "
     say(folder.until(lambda: folder.rota("why", "second").stdout.startswith(answer)),
         "why of a task that waits for room names the task that has it",
         folder.rota("why", "second").stdout)
-    answer = "third waits until done(first) & su(second) is true; first has been running"
+    answer = "third waits until done(first) & success(second) is true; first has been running"
     say(folder.until(lambda: folder.rota("why", "third").stdout.startswith(answer)),
         "a condition that waits is shown with names", folder.rota("why", "third").stdout)
     folder.write("go", "")
