@@ -43,10 +43,9 @@ void serve_data_close(struct serve *serve, int status)
     struct os_watch signals = {.file = serve->signals};
     while (!object_store_has_ended(serve->object_store)) {
         os_wait(&signals, 1, os_ticks() + STEP);
-        uint32_t before = serve->ending;
         for (int number; (number = os_signal_next(serve->signals));)
             serve->ending += number != SIGHUP;
-        if (serve->ending > before && before) _exit(status);
+        if (serve->ending > 1) _exit(status);
     }
     object_store_close(serve->object_store);
 }
