@@ -31,6 +31,10 @@ enum { QUERY_SERVER_MARK = 0x1f };
 // Options of every such command.
 #define QUERY_OPTION_ROWS                                                                          \
     ASKER_JSON_ROW("print JSON, an object on each line"), ASKER_JOB_ROWS
+#define ASKER_OUTPUT_ROW(file)                                                                     \
+    {'o', "output", "FILE", "write to this file", OPTION_PATH,                                     \
+     .at = offsetof(struct query_options, out),                                                    \
+     .preset = "the standard output; " file " if that is a terminal"}
 #define ASKER_JSON_ROW(text)                                                                       \
     {0, "json", "", text, OPTION_FLAG, .at = offsetof(struct query_options, json), .in_query = true}
 #define ASKER_JOB_ROWS                                                                             \

@@ -181,9 +181,7 @@ static int report(const struct command *command, int count, char **words)
 }
 
 static const struct option_row rows[]
-    = {{'o', "output", "FILE", "write to this file", OPTION_PATH,
-        .at = offsetof(struct query_options, out),
-        .preset = "the standard output; rota-report.html if that is a terminal"},
+    = {ASKER_OUTPUT_ROW("rota-report.html"),
        ASKER_JSON_ROW("write the data of the page as JSON"),
        ASKER_JOB_ROWS,
        OPTION_ROWS_END};

@@ -151,9 +151,7 @@ static int trace(const struct command *command, int count, char **words)
 }
 
 static const struct option_row rows[]
-    = {{'o', "output", "FILE", "write to this file", OPTION_PATH,
-        .at = offsetof(struct query_options, out),
-        .preset = "the standard output; rota-trace.json if that is a terminal"},
+    = {ASKER_OUTPUT_ROW("rota-trace.json"),
        ASKER_JSON_ROW("accepted for scripts: a trace is always JSON"),
        ASKER_JOB_ROWS,
        OPTION_ROWS_END};

@@ -175,7 +175,7 @@ enum link_kind { LINK_CLIENT, LINK_WORKER, LINK_HANDLER };
 uint32_t sim_link_open(struct sim *sim, enum link_kind kind, uint32_t who);
 void sim_link_send(struct sim *sim, uint32_t number, enum side from);
 void sim_link_deliver(struct sim *sim, uint32_t number, enum side to);
-// Takes the next message for the far side. False: there is none, or it cannot be decoded.
+// Takes the next message for the far side. False: no message has come, or it cannot be decoded.
 bool sim_link_take(struct sim *sim, uint32_t number, struct wire_message *message);
 // One side is gone. The other side learns of it later, or never.
 void sim_link_close(struct sim *sim, uint32_t number, enum side by, bool silently);
