@@ -13,14 +13,14 @@ import tempfile
 import threading
 
 from cluster import PATIENCE, Process
-from end import Tap
+from end import WAKE, Tap
 from hostile import Stranger, job_of
 from net import run
 from story import Story
 from wire import WIRE, encode
 
 say = Tap.say
-NOISE = (signal.SIGPIPE, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT, signal.SIGCHLD)
+NOISE = (signal.SIGPIPE, signal.SIGHUP, signal.SIGWINCH, signal.SIGCHLD, *WAKE)
 
 
 class Odd(Story):

@@ -6,7 +6,7 @@ import signal
 import stat
 import subprocess
 
-from end import ROTA, Tap, lend
+from end import ROTA, Tap, WAKE, lend, process_state
 from runs import Folder
 
 say = Tap.say
@@ -177,7 +177,7 @@ with Folder(STOPPED % "cpus: 1") as folder:
     process = folder.start(env=dict(os.environ, MARK=folder.path))
     folder.wait_for("began")
     while not folder.has("ran") and process.poll() is None:
-        for pid in folder.processes():
+        for pid in filter(lambda one: process_state(one) == "T", folder.processes()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
     out, err = process.communicate(timeout=120)
@@ -272,7 +272,7 @@ with Folder("tasks: {a: 'trap \"\" TERM INT HUP; touch began; while :; do sleep 
     folder.wait_for("began")
     while process.poll() is None:
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGWINCH,
-                       signal.SIGCONT, signal.SIGPIPE):
+                       signal.SIGPIPE, *WAKE):
             process.send_signal(number)
     out, err = process.communicate(timeout=120)
     say(process.returncode == 130 and not folder.wait_gone() and folder.verify().returncode == 0,

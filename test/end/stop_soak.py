@@ -16,6 +16,7 @@ import sys
 import time
 
 from cluster import Cluster
+from end import process_state
 from soaks import Soak
 
 LEASE = 2
@@ -45,20 +46,11 @@ def targets(agent, choose, both):
     return kind, kinds[kind]
 
 
-def state(pid):
-    """The letter of a process; Z also when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return "Z"
-
-
 def comes_to_stop(pid):
     end = time.monotonic() + 1
-    while state(pid) not in "TZ" and time.monotonic() < end:
+    while process_state(pid) not in "TZ" and time.monotonic() < end:
         time.sleep(0.005)
-    return state(pid) == "T"
+    return process_state(pid) == "T"
 
 
 def send(pids, number):
@@ -113,12 +105,12 @@ class Rounds:
         if not name:
             return
         agent = self.cluster.workers[name].process.pid
-        pids = [pid for pid in (agent, *children(agent)[:1]) if state(pid) not in "TZ"]
+        pids = [pid for pid in (agent, *children(agent)[:1]) if process_state(pid) not in "TZ"]
         send(pids, signal.SIGTSTP)
         time.sleep(0.05)
         self.count["TSTP"] += 1
         stopped = {pid for row in self.stopped for pid in row[1]}
-        if any(state(pid) == "T" for pid in pids if pid not in stopped):
+        if any(process_state(pid) == "T" for pid in pids if pid not in stopped):
             self.wrong.append(f"TSTP stopped {name}")
 
     def go_on(self, everything=False):

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from end import Tap, least, stand_still
+from end import Tap, least, process_state, stand_still
 from wire import WIRE
 from workers import PATIENCE, SECOND, Cluster, check, run_tests, same, test
 
@@ -32,9 +32,8 @@ def threads(pid):
 def until_state(pid, letters):
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            if file.read().rsplit(")", 1)[1].split()[0] in letters:
-                return
+        if process_state(pid) in letters:
+            return
         time.sleep(0.01)
     raise TimeoutError(f"{pid} is not in state {letters}")
 
@@ -168,8 +167,7 @@ def a_terminal_cannot_stop_a_worker():
         for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
             for pid in (cluster.process.pid, children(cluster.process.pid)[0]):
                 os.kill(pid, number)
-        with open(f"/proc/{cluster.process.pid}/stat", encoding="utf-8") as file:
-            check("the agent is not stopped", file.read().rsplit(")", 1)[1].split()[0] != "T")
+        check("the agent is not stopped", process_state(cluster.process.pid) not in "TZ")
         peer.run(1, "kill -TSTP $$; exit 7")
         pid = peer.expect("STARTED")["pid"]
         until_state(pid, "T")
