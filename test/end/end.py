@@ -11,8 +11,8 @@ import time
 
 BUILD = os.environ.get("BUILD", "build")
 ROTA = os.path.join(BUILD, "rota")
-# The leak sanitizer stops a process while it ends; a SIGCONT in that moment takes the stop back, and
-# the process hangs forever. So only other builds get one while they end.
+# The leak sanitizer stops a process while it ends; a SIGCONT in that moment takes the stop back,
+# and the process hangs forever. So only other builds get one while they end.
 WAKE = () if os.environ.get("SANITIZED") else (signal.SIGCONT,)
 STAGES = ("queue", "wait", "ready", "exec", "unstage")
 

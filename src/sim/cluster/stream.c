@@ -62,14 +62,14 @@ static bool stream_source_take(struct open_streams *open_streams, rota_object_id
 }
 
 // If no worker is writing the stream, it will never be written: a worker that has started again has
-// lost the streams it kept.
+// lost the streams it kept. Nor is a stream there whose writer has failed.
 bool sim_streams_are_there(const struct node *node, const wire_files *inputs)
 {
     const struct open_streams *open_streams = &node->open_streams;
     for (uint32_t i = 0; i < inputs->count; i++) {
         rota_object_id object = inputs->items[i].object;
         const struct kept_stream *stream = stream_find(open_streams, object);
-        bool there = stream && !stream->is_taken;
+        bool there = stream && !stream->is_taken && (!stream->is_ended || stream->is_good);
         for (uint32_t k = 0; k < open_streams->source_count && !there; k++)
             there = SAME_ID(open_streams->sources[k].object, object);
         if (inputs->items[i].kind == WIRE_STREAM && !there) return false;
@@ -239,7 +239,9 @@ void sim_stream_recorded(struct sim *sim, uint32_t who, const struct wire_record
         = job ? stream_find(open_streams, sim_expected_object(job - 1, told->task.task)) : NULL;
     if (!own || own->attempt != told->attempt || own->is_over) return;
     own->is_over = true;
-    if (told->how == WIRE_IS_STALE) own->is_good = false;  // a later attempt may be elsewhere
+    bool is_stale = told->how == WIRE_IS_STALE;  // a later attempt may be elsewhere
+    if (is_stale && !own->is_good) readers_hear(sim, who, who, own, NEWS_CUT);
+    if (is_stale) own->is_good = false;
     for (uint32_t h = 0; h < sim->setting.nodes; h++)
         if (h != who) readers_hear(sim, h, who, own, own->is_good ? NEWS_END : NEWS_CUT);
     if (own->is_taken || !own->is_good) stream_remove(open_streams, own);

@@ -1,11 +1,10 @@
-// streams.c - streams between workers: serves remote readers, and reads from remote writers.
+// streams.c - streams that commands here read, from this worker or from others.
 //
 // The server sends FLOW for a stream whose reader and writer run on different workers. The reader's
 // agent connects to the writer's, and copies the bytes into the FIFO of its command. A writer's
-// stream stays here until the server has recorded its end, so that no reader ends first. A struct
-// outflow or inflow belongs to this file. If a connection breaks, the reader is ended and runs
-// again.
-#include "worker/agent/internal.h"
+// stream stays there until the server has recorded its end, so that no reader ends first. If a
+// connection breaks, the reader is ended and runs again.
+#include "worker/agent/streams_out.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -17,20 +16,6 @@
 #include <unistd.h>
 
 enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
-
-// A stream that a command here writes or has written; until it is read or dropped.
-struct stream_out {
-    struct stream_out *next;
-    rota_object_id object;
-    rota_task_id task;
-    uint32_t attempt;
-    bool is_good;   // its writer has succeeded, as far as this worker knows
-    bool is_ended;  // its writer has ended, and the server has not recorded that yet
-    bool is_over;   // the server has recorded it
-    bool is_taken;  // a command here reads it, or it will not be read: no other reader can have it
-    rota_task_id reader;
-    uint32_t reader_attempt;  // of the command that reads it here; 0: none
-};
 
 // A stream that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing
 // more is read meanwhile: so the writer has to wait, too.
@@ -50,126 +35,6 @@ struct stream_in {
     bool is_ending;     // its reader was told to end
     char reason[200];
 };
-
-static void path_of(const struct agent *agent, rota_object_id object, char path[PATH_MAX])
-{
-    stream_path(path, PATH_MAX, agent->options->folder, object);
-}
-
-static void other_end_over(struct agent *agent, rota_object_id object)
-{
-    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
-    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
-    message.drop.objects = (wire_files){&file, 1};
-    if (agent->worker) wire_put(&agent->worker->out, &message);
-}
-
-// ---- Streams written here -------------------------------------------------------------------
-
-static struct stream_out **stream_out_find(struct agent *agent, rota_object_id object)
-{
-    struct stream_out **at = &agent->streams.out;
-    while (*at && !SAME_ID((*at)->object, object)) at = &(*at)->next;
-    return at;
-}
-
-static void stream_out_remove(struct stream_out **at)
-{
-    struct stream_out *flow = *at;
-    *at = flow->next;
-    free(flow);
-}
-
-static void stream_out_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
-{
-    char path[PATH_MAX];
-    struct stream_out **old = stream_out_find(agent, object);
-    if (*old) stream_out_remove(old);
-    struct stream_out *flow = calloc(1, sizeof *flow);
-    if (!flow) return;  // a reader is refused
-    path_of(agent, object, path);
-    if (agent->inputs.server) data_server_flow(agent->inputs.server, object, path);
-    *flow = (struct stream_out){.next = agent->streams.out,
-                                .object = object,
-                                .task = run->task,
-                                .attempt = run->attempt};
-    agent->streams.out = flow;
-}
-
-static void streams_out_ended(struct agent *agent, const struct wire_finished *finished)
-{
-    for (struct stream_out *flow = agent->streams.out; flow; flow = flow->next) {
-        if (!SAME_TASK(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
-        flow->is_ended = true;
-        flow->is_good = finished->end == WIRE_EXITED && finished->status == 0;
-    }
-}
-
-// True: it is no longer needed.
-static bool stream_out_over(struct agent *agent, struct stream_out *flow)
-{
-    flow->is_ended = false;
-    flow->is_over = true;
-    if (flow->is_good) {
-        if (agent->inputs.server)
-            data_server_flow_over(agent->inputs.server, flow->object, os_ticks());
-        return flow->is_taken;
-    }
-    if (agent->inputs.server) data_server_flow_forget(agent->inputs.server, flow->object);
-    other_end_over(agent, flow->object);
-    return true;
-}
-
-// A remote reader sees the end only now: so its own end cannot be recorded before that of its
-// writer. If the writer has not succeeded, or was given up before, the server knows that none of
-// its readers counts; and a later attempt may have written the same stream on another worker.
-void streams_recorded(struct agent *agent, const struct wire_recorded *recorded)
-{
-    for (struct stream_out **at = &agent->streams.out; *at;) {
-        struct stream_out *flow = *at;
-        bool is_its = flow->is_ended && SAME_TASK(flow->task, recorded->task)
-                      && flow->attempt == recorded->attempt;
-        if (is_its && recorded->how == WIRE_IS_STALE) flow->is_good = false;
-        if (is_its && stream_out_over(agent, flow))
-            stream_out_remove(at);
-        else
-            at = &flow->next;
-    }
-}
-
-// A local reader sees the end of a good stream at once, and that of a failed one never.
-static void stream_out_give_up(struct agent *agent, struct stream_out *flow)
-{
-    if (!flow->is_good) run_orders_end(&agent->orders, flow->reader, flow->reader_attempt, 0);
-    flow->is_good &= flow->is_taken;
-    stream_out_over(agent, flow);
-}
-
-// A server with another database records the end of no writer that ran for the last one. Readers
-// that wait for it, here or elsewhere, would block their workers for that server.
-void streams_abandon(struct agent *agent)
-{
-    for (struct stream_out **at = &agent->streams.out, *flow; (flow = *at);)
-        if (flow->is_ended)
-            stream_out_give_up(agent, flow), stream_out_remove(at);
-        else
-            at = &flow->next;
-}
-
-// A task may name the same stream twice: then it is already taken, and perhaps gone.
-static void stream_out_take(struct agent *agent, rota_object_id object)
-{
-    struct stream_out **at = stream_out_find(agent, object);
-    if (!*at) return;
-    (*at)->is_taken = true;
-    if ((*at)->is_over) stream_out_remove(at);
-}
-
-void streams_forget(struct agent *agent, rota_object_id object)
-{
-    stream_out_take(agent, object);
-    if (agent->inputs.server) data_server_flow_forget(agent->inputs.server, object);
-}
 
 // ---- Streams read here ----------------------------------------------------------------------
 
@@ -238,15 +103,34 @@ static void unbound_remove(struct agent *agent, rota_object_id object)
     }
 }
 
-void streams_meet(struct agent *agent, const struct wire_flow *message)
+static struct stream_in *stream_in_add(struct agent *agent, rota_object_id object)
 {
     struct stream_in *flow = calloc(1, sizeof *flow);
-    if (!flow) return;
+    if (!flow) return NULL;
+    *flow = (struct stream_in){.next = agent->streams.in, .object = object, .fifo = -1};
+    agent->streams.in = flow;
+    return flow;
+}
+
+void streams_meet(struct agent *agent, const struct wire_flow *message)
+{
     unbound_remove(agent, message->object);
-    *flow = (struct stream_in){.next = agent->streams.in, .object = message->object, .fifo = -1};
+    struct stream_in *flow = stream_in_add(agent, message->object);
+    if (!flow) return;
     flow->address = strdup(message->address.bytes);
     flow->ticket = strdup(message->ticket.bytes);
-    agent->streams.in = flow;
+}
+
+void stream_reader_cut(struct agent *agent, const struct stream_out *flow)
+{
+    const struct attempt *reader
+        = attempts_find(&agent->decide.attempts, flow->reader, flow->reader_attempt);
+    if (!reader || !attempt_is_alive(reader)) return;
+    struct stream_in *cut = stream_in_add(agent, flow->object);
+    if (!cut) return run_orders_end(&agent->orders, flow->reader, flow->reader_attempt, 0);
+    cut->task = flow->reader;
+    cut->attempt = flow->reader_attempt;
+    stream_in_broken(agent, cut, "its writer is an attempt that no longer counts");
 }
 
 static struct stream_in *stream_in_find(const struct agent *agent, rota_object_id object)
@@ -256,15 +140,16 @@ static struct stream_in *stream_in_find(const struct agent *agent, rota_object_i
     return flow;
 }
 
-// A restarted worker has lost its streams, and the server may not know that: a command that reads
-// one here would wait forever.
+// A restarted worker has lost its streams, and the server may not know that. Nor does it know what
+// an attempt of the writer left here that it gave up, if a later one ran under the same worker name
+// on another machine. A command that reads such a stream would wait forever.
 static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 {
     for (uint32_t i = 0; i < inputs->count; i++) {
         const struct wire_file *input = &inputs->items[i];
         if (input->kind != WIRE_STREAM || stream_in_find(agent, input->object)) continue;
         const struct stream_out *flow = *stream_out_find(agent, input->object);
-        if (!flow || flow->is_taken) return false;
+        if (!flow || flow->is_taken || (flow->is_ended && !flow->is_good)) return false;
     }
     return true;
 }
@@ -297,7 +182,7 @@ static void stream_in_begin(struct agent *agent, struct stream_in *flow)
     char path[PATH_MAX];
     struct link_error error = {""};
     const struct link_keys *keys = agent->options->peer_keys;
-    path_of(agent, flow->object, path);
+    stream_path(path, PATH_MAX, agent->options->folder, flow->object);
     flow->fifo = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (flow->fifo < 0) return reader_end(agent, flow, strerror(errno));
     if (flow->address && *flow->address && flow->ticket)
@@ -391,7 +276,7 @@ static bool stream_in_go_on(struct agent *agent, struct stream_in *flow)
         if (!is_piece) return reader_end(agent, flow, "the worker refused it"), false;
         flow->left = message.piece.bytes;
         if (flow->left) continue;
-        other_end_over(agent, flow->object);
+        stream_other_end_over(agent, flow->object);
         stream_in_remove(agent, flow);
         return false;
     }
@@ -468,7 +353,7 @@ static void flowed(struct agent *agent, rota_object_id object)
 {
     struct stream_out **at = stream_out_find(agent, object);
     if (*at && (*at)->is_over) stream_out_remove(at);
-    other_end_over(agent, object);
+    stream_other_end_over(agent, object);
 }
 
 void streams_work(struct agent *agent, int64_t ticks)
