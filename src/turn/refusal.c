@@ -2,6 +2,7 @@
 // of the task, and the command that helps.
 #include "turn/refusal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +49,8 @@ static void task_name(struct rota *rota, const struct rota_event *event, rota_ta
 void refusal_write(struct rota *rota, const struct rota_event *event, enum rota_error error,
                    uint32_t next, char *out, size_t size)
 {
+    assert(error != ROTA_OK);
+    assert(size > 0);
     const char *reason = rota_reason(rota);
     rota_task_id task = {0};
     bool is_about = task_of(event, &task);

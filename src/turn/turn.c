@@ -172,6 +172,7 @@ void server_close(struct server *server)
 
 bool server_undo(struct server *server)
 {
+    assert(server->store);
     keep_nothing(server);
     rota_close(server->rota);
     server->rota = NULL;
@@ -305,6 +306,7 @@ bool server_commit(struct server *server)
 
 bool task_is_active(const struct server *server, rota_task_id task)
 {
+    assert(server->rota);
     enum rota_task_state state = rota_task_state(server->rota, task);
     return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
 }

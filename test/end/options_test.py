@@ -65,9 +65,10 @@ def differences(rota, command, candidates):
 
 def in_sources():
     found = set()
-    for path in glob.glob(os.path.join(ROOT, "src", "cli", "*.c")):
+    row = r'"--([a-z][a-z-]+)"|\{\s*(?:0|\'\w\'),\s*"([a-z][a-z-]+)"'
+    for path in glob.glob(os.path.join(ROOT, "src", "cli", "*.[ch]")):
         with open(path, encoding="utf-8") as file:
-            found |= set(re.findall(r'"--([a-z][a-z-]+)"', file.read()))
+            found |= {name for names in re.findall(row, file.read()) for name in names if name}
     return found
 
 

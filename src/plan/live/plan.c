@@ -131,6 +131,7 @@ static bool may_move(const struct window *window, uint32_t at)
 // Tasks of the same job are adjacent.
 static void moves_give(struct window *window, const struct plan_schedule *schedule)
 {
+    assert(window->row_count > 0);
     const struct live_view *view = window->view;
     struct rota_placement *moves = plan_take(window->row_count, sizeof *moves);
     uint32_t count = 0;
@@ -241,4 +242,5 @@ void live_plan(struct live *live, const struct live_view *view)
     rota_time pause = (rota_time)(steps * PAUSE / STEPS_A_MICROSECOND);
     live->plan_next = view->now + (pause > PAUSE_LEAST ? pause : PAUSE_LEAST);
     window_release(&window);
+    assert(live->plan_next > view->now);
 }

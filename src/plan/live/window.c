@@ -24,6 +24,7 @@ enum {
 uint32_t window_worker(const struct window *window, rota_worker_id id)
 {
     uint32_t at = map_find(&window->worker_places, id.number);
+    assert(at <= window->cluster.worker_count);
     return at ? at - 1 : PLAN_NONE;
 }
 
@@ -194,6 +195,7 @@ static void present_add(struct window *window, const struct live_job *job, uint3
 {
     struct plan_graph *graph = &window->graph;
     struct live_object *object = &job->objects[at];
+    assert(object->place == PLAN_NONE);
     if (!object->id.high && !object->id.low) return;
     uint32_t source = holders_find(window, object->id, graph->object_count);
     if (source == PLAN_NONE) return;  // every worker can have it, or none
@@ -228,6 +230,7 @@ static void graph_make(struct window *window)
 {
     struct plan_graph *graph = &window->graph;
     uint32_t rows = window->row_count;
+    assert(rows > 0);
     size_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < rows; i++) {
         const struct plan_task *task

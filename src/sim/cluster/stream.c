@@ -257,10 +257,9 @@ static bool readers_stop(struct sim *sim, uint32_t who, const struct kept_stream
         bool its = reader->job + 1 == stream->object.high && expected_of(sim, reader)->reads_stream
                    && expected_of(sim, reader)->needs[0] == stream->object.low
                    && (!reader->writing || reader->writing == stream->attempt);
-        struct attempt *attempt
-            = attempts_find(&node->decide.attempts, reader->task, reader->attempt);
         is_read |= its;
-        if (its && !stream->is_good) run_orders_stop(&node->orders, attempt, 0);
+        if (its && !stream->is_good)
+            run_orders_end(&node->orders, reader->task, reader->attempt, 0);
     }
     return is_read;
 }

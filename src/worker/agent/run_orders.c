@@ -11,6 +11,7 @@
 // False: out of memory.
 static bool waiting_add(struct waiting **list, const struct wire_message *message)
 {
+    assert(message->kind == WIRE_RUN_MESSAGE);
     struct wire_out out = {0};
     struct waiting *waiting = calloc(1, sizeof *waiting);
     wire_put(&out, message);
@@ -31,6 +32,7 @@ static bool waiting_add(struct waiting **list, const struct wire_message *messag
 
 static void waiting_remove(struct waiting **at)
 {
+    assert(*at);
     struct waiting *waiting = *at;
     *at = waiting->next;
     wire_in_release(&waiting->frame);
@@ -144,6 +146,7 @@ void run_orders_refuse(struct run_orders *orders, int error, const char *reason)
     while (orders->lacking) {
         struct attempt *attempt = attempts_find(&orders->decide->attempts, orders->lacking->task,
                                                 orders->lacking->attempt);
+        assert(attempt);
         waiting_remove(&orders->lacking);
         orders->host->report(orders->context, attempt, WIRE_NOT_STARTED, error, reason);
     }
@@ -153,6 +156,7 @@ void run_orders_refuse(struct run_orders *orders, int error, const char *reason)
 
 void run_orders_stop(struct run_orders *orders, struct attempt *attempt, int64_t grace)
 {
+    assert(attempt_is_alive(attempt));
     bool is_held = attempt->state == ATTEMPT_HELD;
     struct waiting **at = waiting_find(is_held ? &orders->held : &orders->lacking, attempt);
     attempts_stop(&orders->decide->attempts, attempt);
