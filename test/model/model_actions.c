@@ -38,9 +38,8 @@ static bool same_wait(struct model *model, const struct rota_action *core,
     bool sum = id.task == 0 || !task || (task->spec.flags & ROTA_TASK_BUNDLE);
     bool core_ok = core->wait_over.outcome == ROTA_OUTCOME_OK;
     bool mine_ok = mine->wait_over.outcome == ROTA_OUTCOME_OK;
-    bool core_none = core->wait_over.outcome == ROTA_OUTCOME_NONE;
-    bool mine_none = mine->wait_over.outcome == ROTA_OUTCOME_NONE;
-    if (core_none || mine_none) return core_none && mine_none;
+    if (mine->wait_over.outcome == ROTA_OUTCOME_NONE)
+        return core->wait_over.outcome == ROTA_OUTCOME_NONE;
     return sum ? core_ok == mine_ok
                : same_outcome(core->wait_over.outcome, mine->wait_over.outcome);
 }
