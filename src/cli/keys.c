@@ -162,6 +162,11 @@ static int keys_add(int count, char **words)
     return status;
 }
 
+// A server that gets HUP when its file is missing or has no key keeps the old keys.
+static const char only_key[]
+    = "this is its only key, and a server needs one: add another first (rota keys add ROLE FILE), "
+      "then revoke this one; or stop every process that uses the file, and remove it";
+
 static int file_revoke(const char *path, const char *id)
 {
     struct link_error error;
@@ -174,8 +179,7 @@ static int file_revoke(const char *path, const char *id)
         fine = at < keys.count && keys.count > 1;
         if (!fine)
             snprintf(error.text, sizeof error.text, "%.200s: %s", path,
-                     at == keys.count ? "no such key"
-                                      : "this is its only key; remove the file");
+                     at == keys.count ? "no such key" : only_key);
         else
             keys.items[at] = keys.items[--keys.count];
         fine = fine && link_keys_write(&keys, path, LINK_WRITE_OVER, &error);

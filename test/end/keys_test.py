@@ -102,7 +102,9 @@ def keys_are_added_and_revoked():
         and len(lines("made", "server.keys")) == 4, "and revoked in both")
     refused("a revoked key cannot be revoked again", "no such key", "revoke", name, server)
     last = lines("made", "far.key")[0][2]
-    refused("the last key of a file stays", "remove the file", "revoke", last, far)
+    refused("the last key of a file stays, and the message says what to do",
+            "add another first (rota keys add ROLE FILE), then revoke this one; or stop every"
+            " process that uses the file, and remove it", "revoke", last, far)
     os.chmod(far, 0o640)
     before = len(lines("made", "server.keys"))
     refused("a file that others may read gets no key", "chmod 600", "add", "worker", server, far)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """revoke_test - removing a key closes the connections that it has opened, at the next SIGHUP."""
 import json
+import os
 import subprocess
 import sys
 
@@ -13,12 +14,23 @@ from wire import VERSION, WIRE, Link
 say = Tap.say
 
 
+def key_id(cluster, role):
+    with open(cluster.path(f"keys/{role}.key"), encoding="utf-8") as file:
+        return file.read().split()[2]
+
+
+def keys(verb, cluster, word):
+    """rota keys VERB WORD, with the server's file."""
+    return subprocess.run([ROTA_PATH, "keys", verb, word, cluster.path("keys/server.keys")],
+                          check=False, capture_output=True, text=True)
+
+
 def revoke(cluster, role):
     """The id of the key of this role, which is taken out of the server's file; then HUP."""
-    with open(cluster.path(f"keys/{role}.key"), encoding="utf-8") as file:
-        key = file.read().split()[2]
-    subprocess.run([ROTA_PATH, "keys", "revoke", key, cluster.path("keys/server.keys")],
-                   check=True, stdout=subprocess.DEVNULL)
+    key = key_id(cluster, role)
+    done = keys("revoke", cluster, key)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
     keys_read(cluster)
     return key
 
@@ -146,7 +158,33 @@ def a_client(cluster):
         "others notice nothing", said)
 
 
+def the_only_key():
+    """Without its file a server keeps its keys; the message says what works instead."""
+    with KeyedCluster() as cluster:
+        path = cluster.path("keys/server.keys")
+        for role in ("worker", "admin", "peer"):
+            revoke(cluster, role)
+        key = Key(cluster.path("keys/client.key"))
+        with Keyed(cluster.address, key, "CLIENT") as client:
+            os.rename(path, path + ".away")
+            cluster.server.process.send_signal(1)
+            cluster.until(lambda: "the old keys stay in force" in cluster.server.said(), "HUP")
+            os.rename(path + ".away", path)
+            with Keyed(cluster.address, key, "CLIENT") as other:
+                say(other.reason is None, "HUP without a file of keys leaves the old ones in force",
+                    other.reason)
+            refused = keys("revoke", cluster, key_id(cluster, "client"))
+            say(refused.returncode == 2 and "(rota keys add ROLE FILE)" in refused.stderr,
+                "the only key of a file is not revoked; another one is to be added first",
+                refused.stderr)
+            keys("add", cluster, "admin")
+            revoke(cluster, "client")
+            say(client.answer() == "refuse role", "then it is revoked, and its connection ends",
+                client.reason)
+
+
 def main():
+    the_only_key()
     with KeyedCluster(lease=4) as cluster:
         cluster.server.kill()
         cluster.options += ["--audit", cluster.path("audit")]
