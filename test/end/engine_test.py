@@ -3,12 +3,17 @@
 
 Slurm (time limit, requeue, preemption) and systemd (stop) send SIGTERM to all processes of a job,
 in any order, and batch systems send other signals as a warning before. Here a script does the same.
+
+The first attempt waits; the others fail. With one retry that makes three attempts if the engine's
+end does not count, and two if it does: retries alone would not tell, because some losses are
+allowed beside them.
 """
 import os
 import signal
 import time
 
 from cluster import PATIENCE, Cluster
+from cluster_soak import open_tasks
 from end import Tap
 from runs import Folder
 
@@ -44,50 +49,50 @@ def end_all(pid, order, pause, number=signal.SIGTERM):
         time.sleep(pause)
 
 
-def waits(folder, name, code=0):
-    return {"run": f"echo > {folder}/{name}.began; until test -e {folder}/go; do sleep 0.02; done;"
-                   f" exit {code}"}
+def begin(cluster, trap=""):
+    """A worker that runs the first attempt of a task with one retry."""
+    worker = cluster.work("w0")
+    task = {"run": f"test $ROTA_ATTEMPT = 1 || exit 1;{trap} echo > {cluster.folder}/a.began;"
+                   " while :; do sleep 0.02; done", "retries": 1}
+    cluster.submit({"a": task})
+    cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
+    return worker
 
 
-def ended_by_an_engine(order, pause, script=None, number=signal.SIGTERM):
+def is_lost(cluster, worker, what):
+    """The first attempt is lost and does not count, so that two more run elsewhere."""
+    status = worker.process.wait(PATIENCE)
+    cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
+    cluster.work("w1")
+    cluster.until(lambda: not open_tasks(cluster), "the task ends")
+    ends = [end for _, end in cluster.ends()]
+    say(status == 0 and ends == ["LOST", "FAILED", "FAILED"],
+        f"{what}: the attempt is lost, uses no retry, and the task runs elsewhere",
+        (status, ends, cluster.told()))
+
+
+def ended_by_an_engine(order, pause, trap="", number=signal.SIGTERM):
     with Cluster() as cluster:
-        worker = cluster.work("w0")
-        task = waits(cluster.folder, "a") if script is None else script(cluster.folder)
-        cluster.submit({"a": {**task, "retries": 0}})
-        cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
+        worker = begin(cluster, trap)
         end_all(worker.process.pid, order, pause, number)
-        status = worker.process.wait(PATIENCE)
-        cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
-        if cluster.ends()[0][1] == "LOST":
-            cluster.touch("go")
-            cluster.work("w1")
-            cluster.until(lambda: len(cluster.ends()) == 2, "it runs elsewhere")
-        ends = [end for _, end in cluster.ends()]
-        say(status == 0 and ends == ["LOST", "SUCCESS"],
-            f"{number.name}, {order} first, {pause} s apart: the attempt is lost, runs elsewhere",
-            (status, ends, cluster.told()))
+        is_lost(cluster, worker, f"{number.name}, {order} first, {pause} s apart{trap}")
 
 
-def tidies_up(folder):
-    """Tells of the signal by its exit status, as the Java machine and many scripts do."""
-    return {"run": f"trap 'exit 143' TERM; echo > {folder}/a.began;"
-                   f" until test -e {folder}/go; do sleep 0.02; done"}
+TIDIES_UP = " trap 'exit 143' TERM;"  # as the Java machine and many scripts do
 
 
 for PAUSE in (0, 0.1):
     for ORDER in ("commands", "worker"):
         ended_by_an_engine(ORDER, PAUSE)
-ended_by_an_engine("commands", 0.1, tidies_up)
+ended_by_an_engine("commands", 0.1, TIDIES_UP)
 # Warnings before a time limit: srun --signal=USR1@60, qsub -notify, bsub -W.
 for NUMBER in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGQUIT, signal.SIGALRM):
     ended_by_an_engine("worker", 0, number=NUMBER)
 
 with Cluster() as cluster:
-    worker = cluster.work("w0")
-    cluster.submit({"a": {**waits(cluster.folder, "a"), "retries": 0}})
-    cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
+    worker = begin(cluster)
     send(descendants(descendants(worker.process.pid)[-1]))
-    cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
+    cluster.until(cluster.ends, "the end is recorded")
     say(cluster.ends()[0][1] not in ("LOST", "SUCCESS") and worker.process.poll() is None,
         "a signal for a command alone is its failure", cluster.ends())
     send([worker.process.pid])
