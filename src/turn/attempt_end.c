@@ -43,7 +43,7 @@ static bool is_lost(const struct wire_finished *finished, const struct rota_task
 }
 
 // Whether the loss does not count as a try: the attempt did not start, the stream it read broke
-// off, or a batch system ended it with its worker.
+// off, or it ended because its worker was being ended.
 static bool is_blameless(const struct wire_finished *finished)
 {
     if (finished->end == WIRE_NOT_STARTED) return true;

@@ -52,7 +52,7 @@ def end_all(pid, order, pause, number=signal.SIGTERM):
 def begin(cluster, trap=""):
     """A worker that runs the first attempt of a task with one retry."""
     worker = cluster.work("w0")
-    task = {"run": f"test $ROTA_ATTEMPT = 1 || exit 1;{trap} echo > {cluster.folder}/a.began;"
+    task = {"run": f"test $ROTA_ATTEMPT = 1 || exit 1; cd {cluster.folder}; {trap} echo > a.began;"
                    " while :; do sleep 0.02; done", "retries": 1}
     cluster.submit({"a": task})
     cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
@@ -75,11 +75,23 @@ def ended_by_an_engine(order, pause, trap="", number=signal.SIGTERM):
     with Cluster() as cluster:
         worker = begin(cluster, trap)
         end_all(worker.process.pid, order, pause, number)
-        is_lost(cluster, worker, f"{number.name}, {order} first, {pause} s apart{trap}")
+        is_lost(cluster, worker, f"{number.name}, {order} first, {pause} s apart {trap}")
 
 
-TIDIES_UP = " trap 'exit 143' TERM;"  # as the Java machine and many scripts do
+def ended_after_a_warning(order, trap=""):
+    """The script of doc/deployment.md: its --signal=B:TERM@120 is a first signal for the worker."""
+    with Cluster() as cluster:
+        worker = begin(cluster, trap)
+        send([worker.process.pid])
+        cluster.until(lambda: "starts no more" in worker.said(), "the worker drains")
+        end_all(worker.process.pid, order, 0)
+        is_lost(cluster, worker, f"SIGTERM after a warning, {order} first {trap}")
 
+
+TIDIES_UP = "trap 'exit 143' TERM;"  # as the Java machine and many scripts do
+# It ends after the worker has told it to, with the status of a success.
+SUCCEEDS = "trap 'until grep -q ending: w0.log; do sleep 0.02; done; sleep 1; exit 0' TERM;"
+STAYS = "trap '' TERM;"
 
 for PAUSE in (0, 0.1):
     for ORDER in ("commands", "worker"):
@@ -88,6 +100,10 @@ ended_by_an_engine("commands", 0.1, TIDIES_UP)
 # Warnings before a time limit: srun --signal=USR1@60, qsub -notify, bsub -W.
 for NUMBER in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGQUIT, signal.SIGALRM):
     ended_by_an_engine("worker", 0, number=NUMBER)
+for ORDER in ("commands", "worker"):
+    for TRAP in ("", TIDIES_UP, SUCCEEDS):
+        ended_after_a_warning(ORDER, TRAP)
+ended_after_a_warning("worker", STAYS)
 
 with Cluster() as cluster:
     worker = begin(cluster)

@@ -14,7 +14,7 @@ import shutil
 import socket
 
 import slurm
-from cluster import ROTA_PATH, KeyedCluster
+from cluster import PATIENCE, ROTA_PATH, KeyedCluster
 from end import Tap
 from groups import clashes
 
@@ -62,6 +62,15 @@ def scontrol(*words):
     return lambda system, job: system.run("scontrol", *(word.format(job) for word in words))
 
 
+def scancel_after_warning(system, job):
+    """When the worker has got the signal of --signal, which Slurm sends within half a minute."""
+    def drains():
+        with open(os.path.join(system.folder, f"job.{job}.out"), encoding="utf-8") as file:
+            return "starts no more commands" in file.read()
+    system.wait_for(drains, PATIENCE)
+    system.run("scancel", job)
+
+
 # A worker that returns has the same name and folder, and takes its task again.
 CASES = (
     Case("limit", scontrol("update", "JobId={0}", "EndTime=now"), "exec {0}", "--time=1"),
@@ -74,6 +83,9 @@ CASES = (
          returns=True),
     # All are killed without a warning, as if the task had brought the worker down.
     Case("kill", scancel(step=".0"), "srun {0}", counts=True),
+    # Its end is slow, so that the worker tells it to end before.
+    Case("warned", scancel_after_warning, "exec {0}", "--time=1", "--signal=B:TERM@60",
+         traps="trap 'sleep 0.5; exit 143' TERM;"),
 )
 
 

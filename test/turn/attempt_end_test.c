@@ -72,6 +72,9 @@ static void a_stop_that_the_core_did_not_ask_for_is_a_loss_on_a_server_only(void
     assert_int_equal(lost.report.outcome, ROTA_OUTCOME_LOST);
     assert_false(lost.report.unstarted);
     assert_true(event_of(WIRE_STOPPED, ENOLINK, ATTEMPT_STOP_LOSES).report.unstarted);
+    lost = event_of(WIRE_STOPPED, ESHUTDOWN, ATTEMPT_STOP_LOSES);
+    assert_int_equal(lost.report.outcome, ROTA_OUTCOME_LOST);
+    assert_true(lost.report.unstarted);  // it ended with its worker
     struct wire_finished finished = {.end = WIRE_STOPPED};
     struct rota_task_view view = {.state = ROTA_TASK_RUNNING, .stopping = true};
     attempt_end_event(&finished, &view, ATTEMPT_STOP_LOSES, &lost);

@@ -151,7 +151,8 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome);
 // ---- orders.c: messages of the server -------------------------------------------------------
 
 void orders_take(struct agent *agent);
-void agent_leave(struct agent *agent);  // the same, and ends when no command runs
+void agent_leave(struct agent *agent);  // starts no more commands, ends when no command runs
+// Starts no more commands either, and ends those that run after the grace period.
 void agent_quit(struct agent *agent, int64_t grace);
 
 // ---- inputs.c: objects between workers ----------------------------------------------------------

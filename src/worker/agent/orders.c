@@ -43,14 +43,14 @@ void agent_leave(struct agent *agent)
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
+// Commands that have not started are refused, and the server learns that this worker leaves: so the
+// end of the worker counts for no task, not even for one whose report never arrives.
 void agent_quit(struct agent *agent, int64_t grace)
 {
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
-    struct attempts *attempts = &agent->decide.attempts;
+    if (!agent->is_leaving) agent_leave(agent);
     if (!agent->is_ending) service_stopping(agent, "ending: commands are stopped");
-    agent->is_ending = agent->decide.is_draining = true;
-    for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
-        if (attempt->state == ATTEMPT_HELD) run_orders_stop(&agent->orders, attempt, 0);
+    agent->is_ending = true;
     grace = grace < 0 ? 0 : grace > DECIDE_LEASE_MAX ? DECIDE_LEASE_MAX : grace;
     int64_t kill_at = os_boottime();
     // otherwise it waits for an earlier worker

@@ -37,6 +37,13 @@ void report_refused(void *context, struct attempt *attempt, enum wire_end end, i
     report_add(agent, attempt, &finished);
 }
 
+// True: a worker that leaves, or the fence of its lease, stopped the command. The server did not.
+static bool ended_with_worker(const struct agent *agent, const struct attempt *attempt)
+{
+    bool is_ordered = attempt->is_stopping && !attempt->is_fenced;
+    return agent->is_leaving && !is_ordered;
+}
+
 static void on_finished(struct agent *agent, const struct wire_finished *message)
 {
     struct wire_finished finished = *message;
@@ -46,6 +53,10 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     finished.token = attempt->token;
     if (attempt->is_fenced && finished.end == WIRE_STOPPED && !finished.reason.length)
         finished.reason = wire_text_of(lease_over);
+    if (finished.end == WIRE_STOPPED && ended_with_worker(agent, attempt)) {
+        finished.status = ESHUTDOWN;
+        if (!finished.reason.length) finished.reason = wire_text_of("the worker was being ended");
+    }
     if (finished.end == WIRE_STOPPED && streams_cut(agent, message->task, message->attempt)) {
         finished.status = ENOLINK;
         finished.reason = wire_text_of("the stream it read broke off");
