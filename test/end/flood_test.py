@@ -92,6 +92,30 @@ def unfinished(cluster):
         peer.link.close()
 
 
+def long_messages(cluster):
+    """Long messages and long answers of connections that then say no more, one after the other."""
+    before, crowd = resident(cluster), []
+    for _ in range(20):
+        peer = Keyed(cluster.address, Key(cluster.path("keys/client.key")), "CLIENT")
+        told = peer.says("ASK", request=1, words=["x" * (14 * MIB)]).answer(seconds=PATIENCE)
+        crowd.append(peer)
+    say(told == "refuse request", "long messages: they are read", told)
+    most = resident(cluster) - before
+    say(most < 64 * MIB or SANITIZED, "long messages: 20 of 14 MB cost little afterwards", most)
+    before, lot = resident(cluster), b"".join(lots(WIRE["FILE"], 4000, 20))
+    for number in range(20):
+        peer = Stranger(cluster.socket, "WORKER", f"long{number}")
+        peer.says("JOIN", cores=1, machine="nowhere").raw(lot)
+        told = [peer.answer("DROP", seconds=PATIENCE) for _ in range(20)]
+        crowd.append(peer)
+    say(all(kind == "DROP" for kind, _ in told), "long messages: workers are answered", told[:1])
+    most = resident(cluster) - before
+    say(most < 32 * MIB or SANITIZED, "long messages: 20 answers of 4 MB cost little afterwards",
+        most)
+    for peer in crowd:
+        peer.link.close()
+
+
 def unfinished_offers(cluster):
     """The same with transfers to the object store."""
     before = resident(cluster)
@@ -428,7 +452,7 @@ small_memory()
 with KeyedCluster("--key-submissions", "8") as end:
     honest_add(end)
     end.submit({"a": {"run": "true"}})
-    for test in (strangers, unfinished, unfinished_offers, submissions, held, results, offers,
-                 two_workers):
+    for test in (strangers, long_messages, unfinished, unfinished_offers, submissions, held,
+                 results, offers, two_workers):
         test(end)
 Tap.end()

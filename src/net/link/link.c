@@ -109,10 +109,9 @@ ssize_t file_write(struct link *link, const char *bytes, size_t count)
 }
 
 // Frees the memory of a long message, which the link may never need again.
-static void buffers_trim(struct link *link)
+static void buffer_trim(struct link *link)
 {
     if (link->in.capacity > KEPT && link->in.taken == link->in.length) wire_in_release(&link->in);
-    if (link->out.capacity > KEPT && link->out.length == 0) wire_out_release(&link->out);
 }
 
 // The owner may be slow to take messages: reads no further ahead than one message of maximal size.
@@ -179,7 +178,7 @@ bool link_work(struct link *link)
     if (link->state == LINK_CLOSED) return false;
     if (link->state == LINK_OPENING && (!open_on(link) || link->state == LINK_OPENING))
         return link->state != LINK_CLOSED;
-    if (!link->out.failed) buffers_trim(link);
+    buffer_trim(link);
     // Reads first: the last messages of a peer that has gone must not be lost by a failed write.
     return link_read(link) && link_flush(link);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIMMED_LEAST = 16 << 10 };  // bytes taken before memory is given back
+
 struct reader {
     struct wire_in *in;
     const char *at, *end;
@@ -33,6 +35,18 @@ void wire_in_came(struct wire_in *in, uint32_t count)
 {
     in->length += count;
     assert(in->length <= in->capacity);
+}
+
+// A short message leaves its memory for the next one.
+void wire_in_trim(struct wire_in *in)
+{
+    uint32_t left = in->length - in->taken;
+    if (in->taken < TRIMMED_LEAST) return;
+    struct wire_in rest = {.bytes = left ? malloc(left) : NULL, .length = left, .capacity = left};
+    if (left && !rest.bytes) return;
+    if (left) memcpy(rest.bytes, in->bytes + in->taken, left);
+    wire_in_release(in);
+    *in = rest;
 }
 
 void wire_in_release(struct wire_in *in)

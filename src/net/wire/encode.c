@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVED_LEAST = 64 << 10 };  // bytes sent before the rest moves to the front
+enum {
+    MOVED_LEAST = 16 << 10,  // bytes sent before the rest moves to the front
+    KEPT = 16 << 10          // capacity that is kept
+};
 
 char *wire_out_room(struct wire_out *out, uint32_t count)
 {
@@ -137,6 +140,17 @@ void wire_out_append(struct wire_out *out, const char *frames, uint32_t length)
     put_bytes(out, frames, length);
 }
 
+// Without memory for a smaller buffer the large one is kept.
+static void out_shrink(struct wire_out *out)
+{
+    uint32_t capacity = out->length > KEPT / 2 ? out->length * 2 : KEPT;
+    if (out->capacity <= KEPT || out->length > out->capacity / 4) return;
+    char *bytes = realloc(out->bytes, capacity);
+    if (!bytes) return;
+    out->bytes = bytes;
+    out->capacity = capacity;
+}
+
 void wire_out_sent(struct wire_out *out, uint32_t count)
 {
     out->sent += count;
@@ -148,6 +162,7 @@ void wire_out_sent(struct wire_out *out, uint32_t count)
     if (left) memmove(out->bytes, out->bytes + out->sent, left);
     out->sent = 0;
     out->length = left;
+    out_shrink(out);
 }
 
 void wire_out_release(struct wire_out *out)

@@ -103,7 +103,7 @@ static inline rota_object_id wire_upload(struct request_id request, uint32_t num
 struct wire_out {
     char *bytes;
     uint32_t length, capacity;
-    uint32_t sent;  // see wire_out_sent()
+    uint32_t sent;  // at the start, and still there
     bool failed;    // out of memory, or:
     bool too_long;  // a message does not fit into a frame, or all of them not into the buffer
 };
@@ -113,6 +113,8 @@ void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);
 // Room for raw bytes, which the caller must write at once. Null: out of memory, and `failed` is
 // set.
 char *wire_out_room(struct wire_out *out, uint32_t count);
+// Frees most of the memory that the rest does not need: a peer that has read a long message keeps
+// little of it.
 void wire_out_sent(struct wire_out *out, uint32_t count);
 void wire_out_release(struct wire_out *out);
 
@@ -144,6 +146,8 @@ enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
 uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes);
 // Whether all complete received messages are of this kind; false for invalid bytes.
 bool wire_are_all(const struct wire_in *in, enum wire_kind kind);
+// After the last message was used: frees the memory of long messages, but keeps bytes not taken.
+void wire_in_trim(struct wire_in *in);
 void wire_in_release(struct wire_in *in);
 
 // ---- dump.c: formatting --------------------------------------------------------------------

@@ -160,7 +160,7 @@ static void held_move(struct cluster_peer *peer, uint32_t slot)
     if (held->failed) peer->closing = peer->out->failed = peer->out->too_long = true;
     if (!held->length || held->failed) return;
     wire_out_append(peer->out, held->bytes, held->length);
-    held->length = held->sent = 0;
+    wire_out_sent(held, held->length);
 }
 
 void cluster_settled(struct cluster *cluster, uint64_t turn)

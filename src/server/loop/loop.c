@@ -186,6 +186,7 @@ static void peer_take(struct serve *serve, struct serve_peer *peer)
         peer->is_gone = peer != serve->object_store_peer && is_buried(peer);
     }
     if (peer->waits) serve_wait(serve, peer);
+    wire_in_trim(&peer->link->in);  // it does not count for the share of its key any longer
     if (result == WIRE_NO_MEMORY) cluster_no_memory();
     if (result != WIRE_BAD || peer->is_given) return;
     cluster_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "invalid message");

@@ -175,6 +175,38 @@ static void sending_frees_space_in_the_buffer(void **state)
     wire_in_release(&in);
 }
 
+// Both buffers still have the beginning or the end of another message.
+static void a_long_message_leaves_no_memory_behind(void **state)
+{
+    (void)state;
+    enum { LONG = 4 << 20, LITTLE = 32 << 10, FEW = 10 };
+    struct wire_message message = {.kind = WIRE_HELLO_MESSAGE}, got;
+    struct wire_out out = {0};
+    struct wire_in in = {0};
+    char *long_text = calloc(1, LONG + 1);
+    assert_non_null(long_text);
+    message.hello.name = (wire_text){long_text, LONG};
+    wire_put(&out, &message);
+    message.hello.name = wire_text_of("short");
+    wire_put(&out, &message);
+    feed(&in, out.bytes, out.length - FEW);
+    wire_out_sent(&out, out.length - FEW);
+    assert_int_equal(out.length - out.sent, FEW);
+    assert_true(out.capacity <= LITTLE);
+    assert_int_equal(wire_take(&in, &got), WIRE_GOT);
+    assert_int_equal(got.hello.name.length, LONG);
+    wire_in_trim(&in);
+    assert_true(in.capacity <= LITTLE && in.arena_capacity <= LITTLE);
+    feed(&in, out.bytes + out.sent, FEW);
+    assert_int_equal(wire_take(&in, &got), WIRE_GOT);
+    assert_string_equal(got.hello.name.bytes, "short");
+    wire_in_trim(&in);
+    assert_int_equal(wire_take(&in, &got), WIRE_MORE);
+    free(long_text);
+    wire_out_release(&out);
+    wire_in_release(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +216,7 @@ int main(void)
         cmocka_unit_test(of_another_version_only_the_version_is_read),
         cmocka_unit_test(waiting_messages_can_be_checked_by_kind),
         cmocka_unit_test(sending_frees_space_in_the_buffer),
+        cmocka_unit_test(a_long_message_leaves_no_memory_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
