@@ -177,8 +177,8 @@ const struct option_row server_rows[] = {
     {0, "key-queries", "N", "number of queries of one key to answer in parallel", OPTION_OTHER,
      .at = SERVE_SHARE + CLUSTER_SHARE_QUERIES, .preset = "8", .needs = "a number from 1 to 12"},
     {0, "key-memory", "MIB", "memory for incomplete messages of one client's key, and as much for "
-     "unread answers; at least 16", OPTION_OTHER, .at = SERVE_SHARE + CLUSTER_SHARE_INPUT,
-     .preset = "32", .needs = "a number from 16 to 3072"},
+     "unread answers; at least 16. A worker's key has 32 times as much", OPTION_OTHER,
+     .at = SERVE_SHARE + CLUSTER_SHARE_INPUT, .preset = "32", .needs = "a number from 16 to 3072"},
     {0, "key-submissions", "MIB", "memory for incomplete submissions of one key", OPTION_OTHER,
      .at = SERVE_SHARE + CLUSTER_SHARE_SUBMISSIONS, .preset = "128",
      .needs = "a number from 1 to 3072"},

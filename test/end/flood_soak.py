@@ -4,10 +4,10 @@
     flood_soak.py [--seconds N] [--seed S]
 
 One key floods the server with reads of its own upload, slow uploads, messages and submissions that
-never end, and queries whose answers it does not read; a worker names objects without an end;
-strangers connect. The honest clients submit, put, get and query with another key. All their
-requests must succeed, 99 of 100 requests of each kind in less than 1 s, and the server must need
-less than 300 MB.
+never end, and queries whose answers it does not read; workers of another key begin messages that
+never end; a worker names objects without an end; strangers connect. The honest clients submit, put,
+get and query with another key. All their requests must succeed, 99 of 100 requests of each kind in
+less than 1 s, and the server must need less than 300 MB.
 """
 import argparse
 import collections
@@ -82,6 +82,16 @@ def unfinished(place):
     time.sleep(5)
 
 
+def unfinished_reports(place):
+    """33 workers take all that their key may have and send little, so the others get none."""
+    crowd = [Keyed(place.address, place.worker_key, "WORKER", f"unfinished{i}") for i in range(100)]
+    for number, peer in enumerate(crowd):
+        peer.link.socket.settimeout(1)
+        peer.raw((16 * MIB - 4).to_bytes(4, "little") + b"\x18"
+                 + b"x" * (100000 if number < 33 else 14 * MIB))
+    time.sleep(5)
+
+
 def submissions(place):
     tasks = [{"name": "x" * 200, "body": 1, "cores": 1}] * 5000
     words = encode("SUBMIT", **job_of(5, tasks, flags=WIRE["SUBMIT_MORE"]))
@@ -110,7 +120,8 @@ def unread_queries(place):
     time.sleep(5)
 
 
-FLOODS = (reads, slow_uploads, strangers, unfinished, submissions, held, unread_queries)
+FLOODS = (reads, slow_uploads, strangers, unfinished, unfinished_reports, submissions, held,
+          unread_queries)
 
 
 class Place:
@@ -120,6 +131,7 @@ class Place:
         self.address, self.socket = cluster.address, cluster.socket
         self.end = time.monotonic() + seconds
         self.key, self.path = None, cluster.path("keys/client.key")
+        self.worker_key, self.worker_path = None, cluster.path("keys/worker.key")
 
     def is_over(self):
         return time.monotonic() > self.end
@@ -128,7 +140,7 @@ class Place:
 def flood(what, place, rounds):
     """In a process of its own, with low priority: floods come from other machines."""
     os.nice(10)
-    place.key = Key(place.path)
+    place.key, place.worker_key = Key(place.path), Key(place.worker_path)
     while not place.is_over():
         try:
             rounds.value += 1
@@ -241,7 +253,7 @@ def main():
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     chance = seed.chance()
-    with KeyedCluster() as cluster:
+    with KeyedCluster("--key-memory", "16") as cluster:
         subprocess.run([ROTA_PATH, "keys", "add", "client", cluster.path("keys/server.keys"),
                         cluster.path("keys/honest.key")], check=True, stdout=subprocess.DEVNULL)
         cluster.server.kill()

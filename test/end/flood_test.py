@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""flood_test - peers without a key, and keys, that flood a server; other clients can still work."""
+"""flood_test - peers without a key, and keys, that flood a server; others can still work."""
 import concurrent.futures
 import os
 import socket
@@ -10,25 +10,13 @@ import time
 from cluster import PATIENCE, ROTA_PATH, KeyedCluster, Process
 from contents import entry_of
 from end import Tap
+from floods import MIB, client, honest_add, key_add, lots, resident, send_unfinished
 from hostile import Stranger, job_of
 from keyed import Key, Keyed
 from wire import WIRE, encode
 
 say = Tap.say
-MIB = 1 << 20
 SANITIZED = os.environ.get("SANITIZED")
-
-
-def resident(cluster):
-    with open(f"/proc/{cluster.server.process.pid}/statm", encoding="utf-8") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def client(cluster, *words):
-    return subprocess.run([ROTA_PATH, words[0], "--server", cluster.address,
-                           "--key", cluster.path("keys/honest.key"), *words[1:]],
-                          capture_output=True, text=True, check=False, timeout=PATIENCE,
-                          cwd=cluster.folder)
 
 
 def strangers(cluster):
@@ -61,20 +49,6 @@ def strangers(cluster):
         thread.join()
     bad = [one.stderr for one in done if one.returncode]
     say(not bad, "strangers: 24 honest commands succeed beside a flood", (len(bad), bad[:3]))
-
-
-def send_unfinished(cluster, key, role, kind, count):
-    """Opens `count` connections of a key, each with a message of this kind that never ends."""
-    head = (15 * MIB).to_bytes(4, "little")
-
-    def fill(peer):
-        peer.link.socket.settimeout(1)
-        peer.raw(head + kind + b"x" * (14 * MIB))
-
-    crowd = [Keyed(cluster.address, key, role) for _ in range(count)]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(fill, crowd))
-    return crowd
 
 
 def unfinished(cluster):
@@ -159,19 +133,6 @@ def submissions(cluster):
             "submissions: 'rota submit' with that key says that it tries again", line)
     said = late.communicate(timeout=PATIENCE)
     say(late.returncode == 0 and "job " in said[0], "submissions: and succeeds later", said)
-
-
-def lots(kind, count, times):
-    """Messages HELD, each with so many objects that no other one names."""
-    lot = bytearray(encode("HELD", objects=[{"object": (i + 1, i), "kind": kind}
-                                            for i in range(count)]))
-    row = (len(lot) - len(encode("HELD", objects=[]))) // count
-    place = lot.index((count // 2 + 1).to_bytes(8, "little") + (count // 2).to_bytes(8, "little"))
-    place -= count // 2 * row
-    for number in range(times):
-        lot[place + 4::row] = bytes([number & 255]) * count
-        lot[place + 5::row] = bytes([number >> 8]) * count
-        yield bytes(lot)
 
 
 class Drain(threading.Thread):
@@ -393,18 +354,6 @@ def small_memory():
             peer.raw((16 * MIB).to_bytes(4, "little") + b"\xff" * (16 * MIB))
             told = peer.answer(seconds=20)
             say(told == "refuse frame", "small memory: the longest message is read", told)
-
-
-def key_add(cluster, role, name):
-    subprocess.run([ROTA_PATH, "keys", "add", role, cluster.path("keys/server.keys"),
-                    cluster.path(f"keys/{name}.key")], check=True, stdout=subprocess.DEVNULL)
-
-
-def honest_add(cluster):
-    """A second client's key, which the server knows from now on."""
-    key_add(cluster, "client", "honest")
-    cluster.server.kill()
-    cluster.serve()
 
 
 def cut_connection(cluster):

@@ -52,10 +52,18 @@ void cluster_peer_share_leave(struct cluster *cluster, const struct cluster_peer
     cluster_share_leave(cluster, peer->share, CLUSTER_SHARE_CONNECTIONS);
 }
 
+static uint64_t limit_of(const struct cluster *cluster, const struct cluster_share *share,
+                         enum cluster_share_kind kind)
+{
+    bool is_memory = kind == CLUSTER_SHARE_INPUT || kind == CLUSTER_SHARE_OUTPUT;
+    uint64_t times = is_memory && share->is_of_workers ? CLUSTER_WORKERS_MEMORY : 1;
+    return times * cluster->limits.shares[kind];
+}
+
 bool cluster_share_fits(struct cluster *cluster, struct cluster_share *share,
                         enum cluster_share_kind kind, uint64_t more)
 {
-    uint64_t limit = cluster->limits.shares[kind];
+    uint64_t limit = limit_of(cluster, share, kind);
     bool fits = !limit || (more <= limit && share->used[kind] <= limit - more);
     if (!fits) share->used_up |= 1u << kind;
     return fits;
@@ -180,6 +188,7 @@ bool cluster_share_of_role(struct cluster *cluster, struct cluster_peer *peer)
     char name[sizeof peer->share->name];
     snprintf(name, sizeof name, "%s %s", role_name(peer->role), peer->owner);
     struct cluster_share *share = cluster_share_join(cluster, name, CLUSTER_SHARE_CONNECTIONS);
+    share->is_of_workers = peer->role == WIRE_WORKER;
     cluster_share_use(share, CLUSTER_SHARE_INPUT, peer->input);
     cluster_share_use(share, CLUSTER_SHARE_OUTPUT, peer->output);
     cluster_peer_share_leave(cluster, peer);
@@ -212,7 +221,7 @@ bool cluster_share_report(struct cluster *cluster, char *text, uint32_t size)
             share->used_up &= ~(1u << kind);
             int length = snprintf(text, size, "%s ", share->name);
             snprintf(text + length, size - (uint32_t)length, sentences[kind],
-                     cluster->limits.shares[kind]);
+                     limit_of(cluster, share, kind));
             return true;
         }
     return false;

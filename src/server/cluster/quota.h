@@ -2,7 +2,7 @@
 //
 // A share belongs to a role and a key, or to a role and a user of this machine. Its peers count
 // what they use. A peer whose share is used up waits or gets the reply that the server is busy;
-// peers with other shares are not affected.
+// peers with other shares are not affected. Admins have no limit of memory.
 #pragma once
 
 #include <stdbool.h>
@@ -29,9 +29,14 @@ enum cluster_place {
     CLUSTER_PLACES
 };
 
+// A key of workers has this many times the memory of another key: one key often serves all workers
+// of a site. With 1 GiB, thousands of them can send a list of 4,096 objects (300 KB) at once.
+enum { CLUSTER_WORKERS_MEMORY = 32 };
+
 struct cluster_share {
     struct cluster_share *next;
     uint64_t number;      // not 0: a hash of the name
+    bool is_of_workers;
     uint32_t peers;
     uint64_t used[CLUSTER_SHARE_KINDS];
     uint32_t used_up;     // kinds, as bits: used up since the last report

@@ -57,26 +57,28 @@ bool serve_waits_to_ask(const struct serve_peer *peer)
     return peer->waits && asks_next(peer);
 }
 
-// Workers and admins have precedence over clients: other users of their key do not delay them.
+// Clients wait until the object store has read what the server told it.
 static bool comes_first(const struct cluster_peer *peer)
 {
     return peer->role == WIRE_WORKER || peer->role == WIRE_ADMIN;
 }
 
+// An operator can act on a full server: other users of an admin's key do not delay it.
 static bool share_fits(struct serve *serve, const struct serve_peer *peer,
                        enum cluster_share_kind kind, uint64_t more)
 {
-    return comes_first(peer->peer)
+    return peer->peer->role == WIRE_ADMIN
            || cluster_share_fits(&serve->cluster, peer->peer->share, kind, more);
 }
 
 bool serve_must_wait(struct serve *serve, struct serve_peer *peer)
 {
     struct cluster_peer *of = peer->peer;
-    if (!of->role || of->role == WIRE_WORKER) return false;
-    if (asks_next(peer) && !serve_query_fits(serve, of)) return true;
-    if (comes_first(of)) return false;
-    return is_store_behind(serve) || !share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
+    if (!of->role) return false;
+    bool asks = of->role != WIRE_WORKER && asks_next(peer);
+    if (asks && !serve_query_fits(serve, of)) return true;
+    if (!comes_first(of) && is_store_behind(serve)) return true;
+    return !share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
 }
 
 static uint64_t message_size(const struct serve_peer *peer)
