@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 // Bytes to read before other links have their turn; bytes that an empty buffer may keep.
-enum { TURN = 1 << 20, KEPT = 2 << 20 };
+enum { KEPT = 2 << 20 };
 
 void file_prepare(int file)
 {
@@ -134,7 +134,7 @@ static ssize_t plain_read(struct link *link)
 
 static bool link_read(struct link *link)
 {
-    for (uint32_t total = 0; total < TURN && !is_full(link);) {
+    for (uint32_t total = 0; total < LINK_READ_MAX && !is_full(link);) {
         ssize_t count = link->tls ? tls_read(link) : plain_read(link);
         if (count < 0) return count == PIPE_AGAIN;
         total += (uint32_t)count;

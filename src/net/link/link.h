@@ -113,6 +113,7 @@ enum link_state {
 };
 enum {
     LINK_LOCAL_ROLES = WIRE_CLIENT | WIRE_WORKER | WIRE_ADMIN,  // of a local user
+    LINK_READ_MAX = 1 << 20,   // bytes that link_work() receives, roughly
     LINK_OPENING_MAX = 64,     // of one listener; then the next closes a random one
     LINK_OPENING_ADDRESS = 8,  // of one address, when other addresses need the places
     LINK_OPENING_TICKS = 10 * 1000000,

@@ -94,27 +94,32 @@ void serve_reserve(struct serve *serve, struct serve_peer *peer)
 {
     if (!peer->peer || peer == serve->object_store_peer) return;
     bool is_long = !peer->waits && input_of(peer) >= INPUT_SMALL;
-    uint64_t size = is_long ? message_size(peer) : 0;
+    uint64_t size = is_long ? message_size(peer) : 0, came = input_of(peer);
     if (size > peer->room && share_fits(serve, peer, CLUSTER_SHARE_INPUT, size - peer->room)) {
         peer->room = size;
         serve_count(peer);
     }
-    peer->link->is_read_slowly = !peer->room;
+    peer->link->is_read_slowly = !peer->room || came + LINK_READ_MAX > size;
 }
 
-// A small message is read, whatever the share.
+// A small message is read, whatever the share. After a complete message, which waits for its turn,
+// nothing is read: the share has no room for it, and the disk may be slow.
 bool serve_may_read(const struct serve *serve, const struct serve_peer *peer)
 {
     if (!peer->peer || peer == serve->object_store_peer || input_of(peer) < INPUT_SMALL)
         return true;
-    return !peer->waits && message_size(peer) <= peer->room;
+    uint64_t size = message_size(peer);
+    return !peer->waits && size <= peer->room && input_of(peer) < size + WIRE_HEAD;
 }
 
 void serve_watch(struct serve *serve, struct serve_peer *peer)
 {
     serve_reserve(serve, peer);
     bool reads = serve_may_read(serve, peer), writes = peer->link->wants_write;
-    if (!reads || peer->waits) serve_wait(serve, peer);
+    if (!reads || peer->waits)
+        serve_wait(serve, peer);
+    else
+        serve_wait_end(serve, peer);
     if (reads == peer->reads && writes == peer->writes) return;
     peer->reads = reads;
     peer->writes = writes;
