@@ -282,7 +282,7 @@ static void serve_close(struct serve *serve, int status)
 static int server(const struct command *command, int count, char **words)
 {
     struct serve serve = {.loop = -1, .signals = -1, .settled = -1, .audit.file = -1};
-    serve.last_input = &serve.inputs;
+    serve.last_first = serve.last_input = &serve.inputs;
     int status = serve_options_read(&serve.options, command, count, words);
     if (status >= 0) return status;
     umask(0077);  // no other user needs its files

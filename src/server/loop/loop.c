@@ -33,10 +33,12 @@ enum {
 void serve_input_note(struct serve *serve, struct serve_peer *peer)
 {
     if (peer->has_input) return;
+    struct serve_peer **at = serve_comes_first(peer) ? serve->last_first : serve->last_input;
     peer->has_input = true;
-    peer->next_input = NULL;
-    *serve->last_input = peer;
-    serve->last_input = &peer->next_input;
+    peer->next_input = *at;
+    *at = peer;
+    if (at == serve->last_input) serve->last_input = &peer->next_input;
+    if (serve_comes_first(peer)) serve->last_first = &peer->next_input;
 }
 
 struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
@@ -197,7 +199,7 @@ static void inputs_take(struct serve *serve)
 {
     struct serve_peer *peer = serve->inputs, *next;
     serve->inputs = NULL;
-    serve->last_input = &serve->inputs;
+    serve->last_first = serve->last_input = &serve->inputs;
     for (; peer; peer = next) {
         next = peer->next_input;
         peer->has_input = false;

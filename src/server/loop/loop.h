@@ -104,7 +104,8 @@ struct serve {
     struct server server;
     struct cluster cluster;
     int loop, signals, settled;
-    struct serve_peer *peers, *inputs, **last_input, *waiting;
+    struct serve_peer *peers, *waiting;
+    struct serve_peer *inputs, **last_first, **last_input;  // workers and admins are in front
     int64_t wait_at;                              // ticks: when to check waiting peers
     int64_t report_at;                            // ticks: when to report used up shares again
     struct object_store *object_store;            // null: none
@@ -156,6 +157,7 @@ void serve_input_note(struct serve *serve, struct serve_peer *peer);  // process
 // ---- wait.c: clients that have to wait ------------------------------------------------------
 
 void serve_count(struct serve_peer *peer);               // updates its share
+bool serve_comes_first(const struct serve_peer *peer);   // it is a worker or an admin
 bool serve_waits_to_ask(const struct serve_peer *peer);  // its next message is a query
 bool serve_must_wait(struct serve *serve, struct serve_peer *peer);  // with its next message
 void serve_reserve(struct serve *serve, struct serve_peer *peer);  // room for its next message

@@ -3,10 +3,11 @@
 //
 // Backpressure: a message that cannot be processed yet stays in the buffer of its connection, and
 // further data in the socket, so the client is slowed down and the memory of the server stays
-// limited. Workers and admins are processed before clients. A waiting peer is in a list of the loop
-// and checked again when something was released. Messages and replies have deadlines: a peer that
-// does not complete a message, or does not read its replies while its share is used up, is
-// disconnected. Used up shares are reported on standard error, at most from time to time.
+// limited. Workers and admins are processed before clients in each turn, and do not wait for the
+// object store. A waiting peer is in a list of the loop and checked again when something was
+// released. Messages and replies have deadlines: a peer that does not complete a message, or does
+// not read its replies while its share is used up, is disconnected. Used up shares are reported on
+// standard error, at most from time to time.
 #include "server/loop/loop.h"
 #include "os/os.h"
 
@@ -57,10 +58,10 @@ bool serve_waits_to_ask(const struct serve_peer *peer)
     return peer->waits && asks_next(peer);
 }
 
-// Clients wait until the object store has read what the server told it.
-static bool comes_first(const struct cluster_peer *peer)
+bool serve_comes_first(const struct serve_peer *peer)
 {
-    return peer->role == WIRE_WORKER || peer->role == WIRE_ADMIN;
+    const struct cluster_peer *of = peer->peer;
+    return of && (of->role == WIRE_WORKER || of->role == WIRE_ADMIN);
 }
 
 // An operator can act on a full server: other users of an admin's key do not delay it.
@@ -77,7 +78,7 @@ bool serve_must_wait(struct serve *serve, struct serve_peer *peer)
     if (!of->role) return false;
     bool asks = of->role != WIRE_WORKER && asks_next(peer);
     if (asks && !serve_query_fits(serve, of)) return true;
-    if (!comes_first(of) && is_store_behind(serve)) return true;
+    if (!serve_comes_first(peer) && is_store_behind(serve)) return true;
     return !share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
 }
 
