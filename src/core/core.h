@@ -58,6 +58,8 @@ struct rota {
     job_row look_jobs, failing_jobs;
     worker_row unsettled;  // workers on which the overbooked attempts have to be found again
     wait_row look_waits;
+    task_row placed_now;   // the task that became the next of its lane in turn `placed_turn`
+    uint64_t placed_turn;
     lane_row look_lanes, look_strict;  // look_strict: strict lanes whose head may be admitted
     task_row orphans;                  // SHARED tasks whose leader is gone
     object_row changed_objects;

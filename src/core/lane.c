@@ -106,17 +106,19 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
     list_insert(rota, row, previous, next, &lane->offered_first, &lane->offered_last);
 }
 
-// Under pull its phases resume when it is the next task again.
+// Under pull its phases resume when it is the next task again, unless it was the next one for a part
+// of this step only: then they have not begun.
 static void step_back(struct rota *rota, struct lane *lane, task_row row)
 {
     assert(lane->placing == row);
     struct extra *extra = task_extra(rota, row);
+    bool has_begun = rota->placed_now != row || rota->placed_turn != rota->turn;
     uint8_t phase = extra->phase ? extra->phase : extra->resume;
     rota_time since = extra->since;
     place_remove(rota, row);
     shared_key_release(rota, row);
-    extra->resume = phase & 15u;
-    extra->since = since;
+    extra->resume = has_begun ? phase & 15u : 0;
+    extra->since = has_begun ? since : 0;
     effect_mark_task(rota, row);
     offered_insert(rota, lane, row);
 }
@@ -322,6 +324,10 @@ void lane_handed_out(struct rota *rota, task_row row)
     lane->placing = lane->offered_first;
     if (!lane->placing) return;
     list_unlink(rota, lane->placing, &lane->offered_first, &lane->offered_last);
+    if (!task_extra(rota, lane->placing)->resume) {
+        rota->placed_now = lane->placing;
+        rota->placed_turn = rota->turn;
+    }
     place_add(rota, lane->placing);
 }
 
