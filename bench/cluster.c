@@ -3,12 +3,14 @@
 //
 //     cluster ADDRESS TASKS WORKERS CREDIT SHAPE QUEUED [KEYS]
 //
-// SHAPE is independent, or chain: each task needs the one before. QUEUED tasks more are submitted
-// and not waited for. KEYS is a folder with client.key and worker.key, for an address that is not a
-// Unix socket. Prints tasks a second from the first RUN until all TASKS are recorded; of a chain
-// p50= and p99=, microseconds from the report that makes a task ready to its RUN at a worker; and
-// if SERVER in the environment is the number of the server's process, for each task in that time
-// cpu=, microseconds of processor time, and bytes=, what it had written to its disk.
+// SHAPE is independent, or chain: each task needs the one before; or outputs: each task makes a
+// file that is kept, and its report has a hash; or unhashed: the report has none, so the task fails
+// unless lacks_hash() of the server is changed. QUEUED tasks more are submitted and not waited for.
+// KEYS is a folder with client.key and worker.key, for an address that is not a Unix socket. Prints
+// tasks a second from the first RUN until all TASKS are recorded; of a chain p50= and p99=,
+// microseconds from the report that makes a task ready to its RUN at a worker; and if SERVER in the
+// environment is the number of the server's process, for each task in that time cpu=, microseconds
+// of processor time, and bytes=, what it had written to its disk.
 #include "bench.h"
 
 #include "client/connection/connection.h"
@@ -24,7 +26,8 @@ enum { WORKERS_MAX = 4096, PIECE = 4096, BEAT_EVERY = 1000000 };
 struct cluster {
     struct rota_client client, workers[WORKERS_MAX];
     uint32_t count, tasks, queued, credit, job;
-    bool chain;
+    bool chain, outputs, unhashed;
+    uint64_t low;  // of the request id, and of the ids of outputs
     struct link_keys client_keys, worker_keys;
     double began, cpu, bytes;  // cpu and bytes: the server's, when it began
     uint32_t recorded;
@@ -80,10 +83,11 @@ static void submit(struct cluster *cluster)
 {
     static struct wire_spec specs[PIECE];
     static struct wire_edge edges[PIECE];
+    static struct wire_make makes[PIECE];
     struct wire_message run = {.kind = WIRE_RUN_MESSAGE};
     struct wire_out frame = {0};
     wire_text argv = wire_text_of("/bin/true"), command = wire_text_of("true"), body;
-    uint64_t low = (uint64_t)os_now();
+    uint64_t low = cluster->low = (uint64_t)os_now();
     run.run.name = run.run.cwd = run.run.stdin_path = wire_text_of("");
     run.run.argv = (wire_texts){&argv, 1};
     wire_put(&frame, &run);
@@ -107,10 +111,12 @@ static void submit(struct cluster *cluster)
             specs[i] = (struct wire_spec){.body = 1, .cores = 1};
             specs[i].name = specs[i].details = wire_text_of("");
             edges[i] = (struct wire_edge){at + i, at + i + 1};
+            makes[i] = (struct wire_make){
+                .task = at + i + 1, .flags = ROTA_OBJECT_KEEP, .object = {low, at + i + 1}};
         }
+        if (cluster->outputs) piece->outputs = (wire_makes){makes, piece->tasks.count};
         // The first task of all needs none.
-        if (cluster->chain)
-            piece->edges = (wire_edges){edges + !at, piece->tasks.count - !at};
+        if (cluster->chain) piece->edges = (wire_edges){edges + !at, piece->tasks.count - !at};
         wire_put(&cluster->client.link->out, &message);
         if (client_send(&cluster->client, ROTA_NEVER)) stop(cluster->client.reason);
     }
@@ -157,6 +163,16 @@ static void message_take(struct cluster *cluster, struct rota_client *peer,
     answer.finished.token = message->run.token;
     answer.finished.end = WIRE_EXITED;
     answer.finished.reason = wire_text_of("");
+    struct wire_file output = {.kind = WIRE_FILE,
+                               .object = {cluster->low, message->run.task.task},
+                               .bytes = 100,
+                               .name = wire_text_of("out"),
+                               .path = wire_text_of("")};
+    if (!cluster->unhashed) {
+        output.content.kind = 'f';
+        memcpy(output.content.hash, &message->run.task.task, sizeof message->run.task.task);
+    }
+    if (cluster->outputs) answer.finished.outputs = (wire_files){&output, 1};
     wire_put(&peer->link->out, &answer);
 }
 
@@ -232,12 +248,14 @@ int main(int count, char **words)
 {
     static struct cluster cluster;
     if (count != 7 && count != 8)
-        stop("usage: cluster ADDRESS TASKS WORKERS CREDIT independent|chain QUEUED [KEYS]");
+        stop("usage: cluster ADDRESS TASKS WORKERS CREDIT SHAPE QUEUED [KEYS]");
     if (count == 8) keys_read(&cluster, words[7]);
     cluster.tasks = number_parse(words[2]);
     cluster.count = number_parse(words[3]);
     cluster.credit = number_parse(words[4]);
     cluster.chain = strcmp(words[5], "chain") == 0;
+    cluster.unhashed = strcmp(words[5], "unhashed") == 0;
+    cluster.outputs = strcmp(words[5], "outputs") == 0 || cluster.unhashed;
     cluster.queued = (uint32_t)strtoul(words[6], NULL, 10);
     cluster.waits = allocate(cluster.tasks, sizeof *cluster.waits);
     if (cluster.count > WORKERS_MAX) stop("too many workers");
