@@ -13,21 +13,28 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "test", "end"))
 from end import Tap  # noqa: E402
 
-# `fine` may use the seed, the folder of collected inputs and whether inputs are only played.
-TARGET = """#!/usr/bin/env python3
-import os, sys, time
-options = dict(word[1:].split("=") for word in sys.argv[1:] if word[0] == "-")
-folders = [word for word in sys.argv[1:] if word[0] != "-"]
-replayed, seed = "runs" in options, int(options.get("seed", 0))
-collected = [] if replayed else os.listdir(folders[0])
-end = time.process_time() + %(busy)s
-while time.process_time() < end:
-    pass
-print("#9 INITED cov: %(edges)s ft: 900 corp: 3/9b")
-print("stat::number_of_executed_units: %(runs)s")
-sys.exit(not (%(fine)s))
+# `fine` is a test of the shell; it may use the seed, whether inputs are only played, and the number
+# of inputs that were collected. A shell starts fast, also at the lowest priority.
+TARGET = """#!/bin/sh
+replayed=false collected=0 folder=
+for word; do
+    case $word in
+    -runs=0) replayed=true ;;
+    -seed=*) seed=${word#-seed=} ;;
+    -*) ;;
+    *) if [ $replayed = false ] && [ -z "$folder" ]; then
+           folder=$word collected=$(ls "$word" | wc -l)
+       fi ;;
+    esac
+done
+%(busy)s
+echo "#9 INITED cov: %(edges)s ft: 900 corp: 3/9b"
+echo "stat::number_of_executed_units: %(runs)s"
+%(fine)s
 """
-USUAL = {"fine": "True", "edges": 500, "runs": 5000, "busy": 0}
+BUSY = """python3 -c 'import time
+while time.process_time() < 1: pass'"""
+USUAL = {"fine": "true", "edges": 500, "runs": 5000, "busy": ""}
 
 
 def write(path, text, mode=0o644):
@@ -78,16 +85,16 @@ def targets_are_judged():
     Tap.say(status == 0 and not failed and "5,000 executions in 1 s" in text,
             "a target that is fine passes", text)
     for what, name, rest in (
-            ("a target that fails with a kept input", "kept", {"fine": "not replayed"}),
-            ("a target that fails with a new input", "new", {"fine": "replayed"}),
+            ("a target that fails with a kept input", "kept", {"fine": "! $replayed"}),
+            ("a target that fails with a new input", "new", {"fine": "$replayed"}),
             ("a target without kept inputs", "empty", {}),
             ("a target that reaches nothing", "shallow", {"edges": 3}),
             ("a target that executes nothing", "idle", {"runs": 0}),
-            ("a target that is slow", "slow", {"runs": 15, "busy": 1})):
+            ("a target that is slow", "slow", {"runs": 15, "busy": BUSY})):
         status, text, failed = fuzz(**{name: rest})
         Tap.say(status == 1 and len(failed) == 1 and failed[0].startswith(f"test/room/{name}_fuzz"),
                 f"{what} fails, and the others pass", text)
-    status, text, failed = fuzz(waiting={"runs": 15, "busy": 0})
+    status, text, failed = fuzz(waiting={"runs": 15})
     Tap.say(status == 0, "a target that gets little processor time is not slow", text)
 
 
@@ -101,10 +108,10 @@ def ends_with(folder, **variables):
 def in_ci():
     """A fresh seed that fails is a finding only if seed 1 and the kept inputs are fine."""
     rules = (
-        ("a target that fails with some seeds", "replayed or seed == 1", True),
-        ("a target that fails with any seed", "replayed", False),
-        ("a target that fails with a kept input", "not replayed", False),
-        ("a target that fails with what it has collected", "replayed or not collected", True))
+        ("a target that fails with some seeds", "$replayed || [ $seed -eq 1 ]", True),
+        ("a target that fails with any seed", "$replayed", False),
+        ("a target that fails with a kept input", "! $replayed", False),
+        ("a target that fails with what it has collected", "$replayed || [ $collected = 0 ]", True))
     for what, fine, is_finding in rules:
         with tempfile.TemporaryDirectory() as folder:
             tree(folder, usual={}, luck={"fine": fine})
@@ -119,7 +126,7 @@ def in_ci():
             status, text, found = ends_with(folder, SEED="77", CI="true")
             Tap.say(status == 1 and not found, f"{what} is a failure if the seed was chosen", text)
     with tempfile.TemporaryDirectory() as folder:
-        tree(folder, luck={"fine": "replayed or seed == 1"}, bad={"fine": "replayed"})
+        tree(folder, luck={"fine": "$replayed || [ $seed -eq 1 ]"}, bad={"fine": "$replayed"})
         status, text, found = ends_with(folder, CI="true")
         Tap.say(status == 1 and not found, "one that always fails is not hidden by another", text)
 
