@@ -106,8 +106,8 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
     list_insert(rota, row, previous, next, &lane->offered_first, &lane->offered_last);
 }
 
-// Under pull its phases resume when it is the next task again, unless it was the next one for a part
-// of this step only: then they have not begun.
+// Under pull its phases resume when it is the next task again. If it was the next one for a part of
+// this step only, they have not begun.
 static void step_back(struct rota *rota, struct lane *lane, task_row row)
 {
     assert(lane->placing == row);
