@@ -261,7 +261,7 @@ static int object_run(struct query_options *options, char **names, uint32_t coun
     return object_use(options, &object, names, count, is_get);
 }
 
-// The arguments of a verb are its own: they are no job file.
+// A verb takes its own arguments, never a job file.
 static int verb_run(struct query_options *options, const struct arguments *arguments)
 {
     char **names = arguments->items + 1;

@@ -142,7 +142,7 @@ static int child_wait(struct keep *keep, int child, int ended)
         wait(keep, ended, &has_ended);
     }
     int status = os_child_end(child);
-    os_command_stop(child, OS_STOP_KILL);  // processes that it has left
+    os_command_stop(child, OS_STOP_KILL);  // kills processes that the command left
     return status;
 }
 

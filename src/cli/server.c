@@ -69,7 +69,7 @@ static void hour_write(rota_time at, char out[CLUSTER_HOUR])
     if (!localtime_r(&seconds, &parts) || !strftime(out, CLUSTER_HOUR, "%H:%M", &parts)) out[0] = 0;
 }
 
-// Certificates are not in the list of keys: a name stays with the subject of its certificate.
+// A worker name bound to a certificate stays bound: only keys can be removed from the list.
 static bool key_is_gone(void *context, const char *id)
 {
     const struct serve *serve = context;

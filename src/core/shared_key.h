@@ -10,7 +10,7 @@ void shared_key_detach(struct rota *rota, task_row row);       // a follower lea
 bool shared_key_hand_over(struct rota *rota, task_row row);
 void shared_key_release(struct rota *rota, task_row row);  // it is no longer the leader
 void shared_key_settle(struct rota *rota);
-// Of the leader and all followers.
+// The outputs of the leader and of all followers.
 uint32_t shared_key_outputs(const struct rota *rota, task_row row);
 void shared_key_end(struct rota *rota, task_row row);           // no task leads any more
 // The outputs of the first task on its worker, present or future, are also the outputs of the

@@ -171,7 +171,7 @@ struct rota_pool {
 // ---- lock.c: entering, leaving, waiting --------------------------------------------------
 
 void pool_lock(struct rota_pool *pool);
-// jobs are removed only here: pointers to them stay valid until then
+// Removes forgotten jobs. Until then pointers to jobs stay valid.
 void pool_unlock(struct rota_pool *pool);
 void pool_enter(struct rota_pool *pool);
 void pool_leave(struct rota_pool *pool);
@@ -220,7 +220,7 @@ void pool_job_grow(struct rota_pool *pool, struct job *job, uint32_t tasks, uint
 void pool_job_shrink(struct rota_pool *pool, const struct job *job);  // its tasks no longer count
 void pool_job_is_over(struct rota_pool *pool, struct job *job, const struct rota_pool_sum *sum);
 void pool_job_is_not_over(struct rota_pool *pool, struct job *job);
-// now, or when all its claimed tasks have returned
+// Removes the job now, or when its claimed tasks have returned.
 void pool_job_forget(struct rota_pool *pool, struct job *job);
 void pool_job_out_ended(struct rota_pool *pool, struct job *job);
 void pool_job_close_forgotten(struct rota_pool *pool);

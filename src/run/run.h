@@ -132,7 +132,7 @@ struct run_entry {
     const char *watched;  // a line per file; while no file has changed, the tasks have not either
 };
 
-// False: no entry. Valid until the next query of the store.
+// Finds the entry of a job file. Its texts are valid until the next query of the store.
 bool run_entry_find(struct store *store, const char *path, struct run_entry *entry);
 // In a turn. The text must stay valid until the commit.
 void run_entry_put(struct run *run, const char *path, const char *watched);

@@ -75,7 +75,7 @@ static const char *name_of(char text[TEXT], const char *name, int64_t number)
 // The width of the column for the lanes of a list: as much as they need, if the screen has it.
 static int lane_width(const struct sheet *sheet, enum snapshot_list list)
 {
-    // Of the lane among the texts.
+    // The index of the lane column among the texts of a row.
     static const int places[SNAPSHOT_LISTS] = {[SNAPSHOT_QUEUE] = 2};
     static const int leasts[SNAPSHOT_LISTS] = {[SNAPSHOT_QUEUE] = 16, [SNAPSHOT_LANES] = 26};
     const struct top_list *rows = &sheet->top->lists[list];

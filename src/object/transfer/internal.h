@@ -224,8 +224,8 @@ struct transfer {
     struct cache_arrival arrival;  // of the next of them
     uint64_t written, piece;       // bytes received; bytes that come before the next message
     uint32_t arrival_source;
-    bool is_mixed;         // it has bytes of several sources
-    bool distrusts_mixed;  // and never again
+    bool is_mixed;         // its bytes came from several sources
+    bool distrusts_mixed;  // such bytes were wrong once: only one source is used
     struct os_sum *sum;      // of a small file
     struct hasher_job *job;  // of a large file, of an existing one, or of the sync
     struct cache_reading found;  // fd -1: none; it existed already, and is being hashed

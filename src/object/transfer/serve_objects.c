@@ -231,7 +231,7 @@ static void peers_remove_gone(struct data_server *server, int64_t now)
     for (uint32_t i = server->peer_count; i-- > 0;) {
         struct peer *peer = server->peers[i];
         bool is_held_up = peer->is_waiting || peer->is_behind || peer->flow;
-        if (is_held_up) pace_begin(&peer->pace, now);   // not its fault
+        if (is_held_up) pace_begin(&peer->pace, now);   // it waits for this side
         bool late = peer->state == PEER_KNOWN ? pace_is_lost(&peer->pace, now)
                                               : now >= peer_due(peer);
         if (late || peer->state == PEER_GONE) peer_remove(server, i, now);
@@ -259,5 +259,5 @@ void data_server_work(struct data_server *server, int64_t now)
     while (connection_queue_next(server, now, &adoption, &leaves))
         adopted_enter(server, &adoption, leaves, now);
     server->worked = now;
-    if (somebody_knocks) peers_accept(server, now);   // last: others may have to leave for them
+    if (somebody_knocks) peers_accept(server, now);   // last: it may close other connections
 }

@@ -62,7 +62,7 @@ struct data_server;
 // address only adopted connections are served.
 struct data_server *data_server_open(struct cache *cache, const char *address,
                                      const struct link_keys *keys, struct link_error *error);
-// With a socket that listens already, and becomes the server's.
+// The same for a socket that already listens; the server closes it.
 struct data_server *data_server_open_over(struct cache *cache, int file,
                                           const struct link_keys *keys, struct link_error *error);
 void data_server_close(struct data_server *server);  // null is allowed

@@ -183,7 +183,7 @@ uint64_t cluster_hash(const void *bytes, size_t size);
 
 // ---- run_frames.c: commands for workers -----------------------------------------------------
 
-// Of a job: the frames of its bodies, one after the other.
+// The commands of a job: one frame after the other.
 struct cluster_job {
     rota_job_id id;
     char *frames;

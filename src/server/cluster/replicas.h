@@ -29,7 +29,7 @@ enum { CLUSTER_DOUBTS = 256, CLUSTER_MISSED_MAX = 3, CLUSTER_REMADE_MAX = 3 };
 
 // ---- object_hashes.c: recorded content, and false content -----------------------------------
 
-// As reported by its producer, or by the client that uploaded it.
+// Fills in the content that the producer, or the client that uploaded it, reported.
 void cluster_content_fill(struct cluster *cluster, struct wire_fetch *fetch);
 // A reported copy has other content than the recorded one.
 bool cluster_is_false(const struct cluster *cluster, const struct wire_file *file);

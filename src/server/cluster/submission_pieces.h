@@ -9,7 +9,7 @@ struct cluster_draft {
     struct wire_out frames;
     uint64_t high, low;
     uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
-    uint32_t first;   // the number of its first task, as of now
+    uint32_t first;   // expected number of its first task
     rota_time until;  // ticks: deadline of the next piece
     bool is_refused;  // the rest is read and ignored
 };

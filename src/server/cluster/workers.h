@@ -36,7 +36,7 @@ struct cluster_worker {
     bool went_on;              // its process is the same as that of the previous connection
     uint64_t beat;             // the newest that was received
     rota_time heard;           // ticks
-    rota_time joined, given;   // ticks: of its last JOIN; of the last RUN sent to it
+    rota_time joined, given;   // ticks: time of its last JOIN, and of the last RUN sent
     struct cluster_pulse pulse;
     bool silent;               // the core knows that it is silent
     struct cluster_tokens tokens;  // tokens.h

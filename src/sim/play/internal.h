@@ -25,8 +25,8 @@ void strings_release(struct strings *strings);
 char *strings_join(const struct strings *strings, const char *separator);  // the caller frees it
 
 struct word {
-    char *text;   // or the key of a pair
-    char *value;  // of a pair; null: a plain word
+    char *text;   // a word, or the key of KEY=VALUE
+    char *value;  // null: a plain word
     bool used;
 };
 

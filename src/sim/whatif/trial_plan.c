@@ -9,7 +9,7 @@
 
 static const double decision_takes = 0.05;  // seconds, when decisions are delayed
 static const double affordable = 0.01;      // of the run may be spent on searching a plan
-static const double steps_a_second = 1e8;   // of plan_search(), roughly; decides nothing
+static const double steps_a_second = 1e8;   // of plan_search(), roughly: for effort only
 
 // A plan may order tasks one after the other that have to run at the same time.
 static bool is_joined(const struct trial *trial, uint32_t task)

@@ -34,7 +34,7 @@ struct by_task {
     uint32_t *item;   // indexes into the submission's array
     uint32_t *first;  // by task: its first item; one more entry than tasks
     uint32_t item_capacity, first_capacity;
-    bool sorted;  // they were in this order already
+    bool sorted;  // the input was already sorted
 };
 void by_task_release(struct by_task *by_task);
 

@@ -15,7 +15,7 @@ enum worker_contain {
     WORKER_CONTAIN_TREE,  // the worker is the subreaper of all that it starts
 };
 
-// Another user than the worker, which is root: commands have the rights of this user only.
+// The user whose rights commands get if the worker runs as root.
 struct worker_user {
     const char *name;
     uid_t uid;
