@@ -264,7 +264,8 @@ static void input_await(struct agent *agent)
 }
 
 // Decisions reach the commands before the loop waits for a disk, and no exclusive command starts
-// without a fence that watches its end.
+// without a fence that watches its end. If the agent was stopped since the decision, or the machine
+// slept, that end may have passed, and a RUN must not be sent.
 static void turn(struct agent *agent)
 {
     input_await(agent);
@@ -278,6 +279,7 @@ static void turn(struct agent *agent)
                   decide_fence_last(&agent->decide));
     else
         fence_set(&agent->fence, INT64_MAX, INT64_MAX);
+    fence_obey(&agent->fence);
     if (agent->worker) link_flush(agent->worker);
     if (agent->status < 0) reports_sync(agent, now);
     reports_send(agent);

@@ -73,3 +73,8 @@ void fence_set(struct fence *fence, int64_t due, int64_t last)
     timerfd_settime(fence->timer, TFD_TIMER_ABSTIME, &first, NULL);
     timer_settime(fence->last, TIMER_ABSTIME, &second, NULL);
 }
+
+void fence_obey(const struct fence *fence)
+{
+    while (os_boottime() >= fence->due) pause();
+}

@@ -60,6 +60,8 @@ bool fence_open(struct fence *fence);  // before the fork; false with errno
 bool fence_watch(struct fence *fence, pid_t worker);  // after the fork, because it starts a thread
 // At these times of CLOCK_BOOTTIME the worker and this process are killed; INT64_MAX: never.
 void fence_set(struct fence *fence, int64_t due, int64_t last);
+// Does not return if the first of these times has passed: the thread ends this process.
+void fence_obey(const struct fence *fence);
 
 // ---- The agent ----------------------------------------------------------------------------------
 
