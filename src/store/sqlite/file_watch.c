@@ -63,6 +63,15 @@ static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
     return !then.inode || (now.inode == then.inode && now.device == then.device);
 }
 
+// A file that cannot be reached, for example because its folder has lost its permissions, is not
+// lost: it is open, so all records still go there. The next check may find it again.
+static bool is_gone(const struct sqlite_store *store, enum file_kind kind)
+{
+    struct stat status;
+    bool is_reached = file_look(store, kind, &status) == 0 || errno == ENOENT || errno == ENOTDIR;
+    return is_reached && !is_ours(store, kind);
+}
+
 // ---- Saving ----------------------------------------------------------------------------------
 
 // The folder may have been deleted with its files.
@@ -272,7 +281,7 @@ bool files_are_ours(struct sqlite_store *store)
     if (store->is_lost) return false;
     const char *how = "overwritten";
     enum file_kind kind = FILE_DATABASE;
-    while (kind < FILE_KINDS && is_ours(store, kind)) kind++;
+    while (kind < FILE_KINDS && !is_gone(store, kind)) kind++;
     if (kind == FILE_KINDS)
         kind = overwritten_find(store);
     else
