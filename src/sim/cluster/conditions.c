@@ -151,6 +151,18 @@ enum hurt { NOT_HURT, MAYBE_HURT, HURT };
 
 static enum hurt hurt_of(const struct sim *sim, const struct expected_job *job, uint32_t number);
 
+static enum hurt clauses_hurt(const struct sim *sim, const struct expected_job *job,
+                              const struct expected_task *task)
+{
+    enum hurt most = NOT_HURT;
+    for (uint32_t i = 0; i < task->when_count && !when_is_true(sim, job, task); i++) {
+        enum hurt hurt = task->when[i].task ? hurt_of(sim, job, task->when[i].task) : NOT_HURT;
+        if (hurt > most) most = hurt;
+    }
+    return most;
+}
+
+// A lost result is made again only if the condition of its task still holds.
 static enum hurt need_hurt(const struct sim *sim, const struct expected_job *job,
                            const struct expected_task *task, uint32_t need)
 {
@@ -160,6 +172,7 @@ static enum hurt need_hurt(const struct sim *sim, const struct expected_job *job
     bool lost = reads && maker->was_lost && state_of(sim, job, number) == ROTA_TASK_SUCCEEDED;
     for (uint32_t i = 0; lost && i < maker->need_count; i++)
         if (need_hurt(sim, job, maker, i)) return MAYBE_HURT;
+    if (lost && clauses_hurt(sim, job, maker)) return MAYBE_HURT;
     return hurt_of(sim, job, number);
 }
 
@@ -173,11 +186,8 @@ static enum hurt hurt_of(const struct sim *sim, const struct expected_job *job, 
         enum hurt hurt = need_hurt(sim, job, task, i);
         if (hurt > most) most = hurt;
     }
-    for (uint32_t i = 0; i < task->when_count && !when_is_true(sim, job, task); i++) {
-        enum hurt hurt = task->when[i].task ? hurt_of(sim, job, task->when[i].task) : NOT_HURT;
-        if (hurt > most) most = hurt;
-    }
-    return most;
+    enum hurt hurt = clauses_hurt(sim, job, task);
+    return hurt > most ? hurt : most;
 }
 
 // At the end, a bundle has succeeded unless one of its members has not, for a reason.
