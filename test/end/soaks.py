@@ -16,7 +16,12 @@ class Soak:
         parser.add_argument("--seed", type=int)
         self.rounds = parser.parse_args().rounds
         self.choose = seed.chance()
-        self.backlog, self.tasks, self.groups, self.seconds = backlog, tasks, groups, seconds
+        # A few rounds have a small load, so that its end is soon, but long tasks, and room to run
+        # one that is lost at once.
+        most = 2 * self.rounds
+        self.backlog, self.tasks = min(backlog, most), min(tasks, most)
+        self.groups = min(groups, self.rounds)
+        self.seconds = seconds if most >= backlog else seconds[-1:]
         self.accepted, self.began, self.wrong, self.told = [], time.monotonic(), [], ""
 
     def load(self, cluster):
