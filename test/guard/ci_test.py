@@ -40,6 +40,7 @@ def no_ordinary_user():
 
 def few_seeds():
     program = os.path.join(BUILD, "test", "sim-cluster-random_test")
+    # fixed seed: the run has to pass, because its lines are looked at
     done = subprocess.run([program, "--seeds", "1", "--seed", "1"], text=True,
                           capture_output=True, check=False)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("# ")]
