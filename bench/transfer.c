@@ -117,14 +117,14 @@ static int sender_start(struct scene *scene)
     _exit(0);
 }
 
-static void sum_check(struct scene *scene, struct os_sum *sum)
+static void sum_check(struct scene *scene, struct os_hash *sum)
 {
     uint8_t hash[CACHE_HASH];
-    os_sum_end(sum, hash);
+    os_hash_end(sum, hash);
     must(memcmp(hash, scene->entry.hash, CACHE_HASH) == 0, "the hash");
 }
 
-static void file_receive(struct scene *scene, int from, struct os_sum *sum)
+static void file_receive(struct scene *scene, int from, struct os_hash *sum)
 {
     static char buffer[BUFFER];
     int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -132,7 +132,7 @@ static void file_receive(struct scene *scene, int from, struct os_sum *sum)
     for (uint64_t at = 0; at < scene->bytes;) {
         ssize_t got = recv(from, buffer, sizeof buffer, 0);
         must(got > 0, "receive");
-        if (sum) os_sum_add(sum, buffer, (size_t)got);
+        if (sum) os_hash_add(sum, buffer, (size_t)got);
         must(pwrite(fd, buffer, (size_t)got, (off_t)at) == got, "write");
         at += (uint64_t)got;
     }
@@ -143,11 +143,11 @@ static void file_receive(struct scene *scene, int from, struct os_sum *sum)
 static double system_run(struct scene *scene, bool hashes)
 {
     int from = sender_start(scene);
-    struct os_sum *sum = cache_sum_open(&scene->here, NULL);  // loads the library
+    struct os_hash *sum = cache_hash_open(&scene->here, NULL);  // loads the library
     double began = seconds_now();
     file_receive(scene, from, hashes ? sum : NULL);
     double seconds = seconds_now() - began;
-    os_sum_close(sum);
+    os_hash_close(sum);
     close(from);
     return seconds;
 }
@@ -281,7 +281,7 @@ static double fetch_run(struct scene *scene)
     wire_text address = wire_text_of(scene->address);
     struct wire_fetch fetch = {.object = object, .addresses = {&address, 1}};
     fetch.ticket = wire_text_of(TICKET);
-    os_sum_close(cache_sum_open(&scene->here, NULL));
+    os_hash_close(cache_hash_open(&scene->here, NULL));
     const struct link_key *key = scene->keys.count ? &scene->key : NULL;
     struct data_fetcher *fetcher = data_fetcher_open(&scene->here, key);
     double began = seconds_now();

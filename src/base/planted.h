@@ -25,7 +25,7 @@
     P(TOLD_EARLY, "a turn is announced before it is durable")                                   \
     P(SETTLED_ALL, "a durable turn makes the next one count as durable")                        \
     P(TOKEN_SAME, "a token is issued twice")                                                    \
-    P(TOKEN_ANEW, "a new server issues tokens from the start again")                            \
+    P(TOKEN_RESET, "a new server issues tokens from the start again")                           \
     P(LEAP_IGNORED, "a clock that is set forward ends leases")                                  \
     P(CLOCK_STANDS, "a clock that is set back stops all timers")                                \
     P(TAKE_OVER_SKIPPED, "a new server trusts the leases of the old one")                       \

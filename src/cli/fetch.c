@@ -4,7 +4,7 @@
 
 struct fetcher {
     struct connection connection;
-    struct client_wish wish;
+    struct client_query wish;
     bool json;
     char **command;  // null: print the task
 };
@@ -13,7 +13,7 @@ enum { FETCH_FAILED_OK, FETCH_FETCHED_OK, FETCH_WAIT };
 
 static bool option_take(void *values, uint32_t number, const char *value)
 {
-    struct client_wish *wish = &((struct fetcher *)values)->wish;
+    struct client_query *wish = &((struct fetcher *)values)->wish;
     (void)value;
     if (number == FETCH_WAIT)
         wish->wait = ROTA_NEVER;
@@ -26,7 +26,7 @@ static bool option_take(void *values, uint32_t number, const char *value)
 static int arguments_read(struct fetcher *fetcher, const struct command *command,
                           const struct arguments *arguments)
 {
-    struct client_wish *wish = &fetcher->wish;
+    struct client_query *wish = &fetcher->wish;
     if (arguments->count > arguments->before_dashes)
         fetcher->command = arguments->items + arguments->before_dashes;
     if (arguments->before_dashes > 1)

@@ -200,7 +200,7 @@ static int lanes_show(struct query_options *options)
 
 static int lanes(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, lanes_show);
+    return query_command_run(command, count, words, lanes_show);
 }
 
 static const struct option_row rows[] = {QUERY_OPTION_ROWS, OPTION_ROWS_END};

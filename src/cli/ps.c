@@ -115,7 +115,7 @@ static int tasks_show(struct query_options *options)
 
 static int ps(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, tasks_show);
+    return query_command_run(command, count, words, tasks_show);
 }
 
 static const struct option_row rows[] = {

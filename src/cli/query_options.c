@@ -191,8 +191,8 @@ void query_options_close(struct query_options *options)
     *options = (struct query_options){0};
 }
 
-int asker_run(const struct command *command, int count, char **words,
-              int (*show)(struct query_options *options))
+int query_command_run(const struct command *command, int count, char **words,
+                      int (*show)(struct query_options *options))
 {
     struct query_options options;
     int status = query_options_open(&options, command, count, words);

@@ -30,14 +30,14 @@ enum { QUERY_SERVER_MARK = 0x1f };
 
 // Options of every such command.
 #define QUERY_OPTION_ROWS                                                                          \
-    ASKER_JSON_ROW("print JSON, an object on each line"), ASKER_JOB_ROWS
-#define ASKER_OUTPUT_ROW(file)                                                                     \
+    QUERY_JSON_ROW("print JSON, an object on each line"), QUERY_JOB_ROWS
+#define QUERY_OUTPUT_ROW(file)                                                                     \
     {'o', "output", "FILE", "write to this file", OPTION_PATH,                                     \
      .at = offsetof(struct query_options, out),                                                    \
      .preset = "the standard output; " file " if that is a terminal"}
-#define ASKER_JSON_ROW(text)                                                                       \
+#define QUERY_JSON_ROW(text)                                                                       \
     {0, "json", "", text, OPTION_FLAG, .at = offsetof(struct query_options, json), .in_query = true}
-#define ASKER_JOB_ROWS                                                                             \
+#define QUERY_JOB_ROWS                                                                             \
     {0, "job", "N", "the number of the job", OPTION_NUMBER,                                        \
      .at = offsetof(struct query_options, job), .least = 1, .most = UINT32_MAX,                    \
      .preset = "the last one", .in_query = true},                                                  \
@@ -75,8 +75,8 @@ void query_options_unload(struct query_options *options);  // before the next qu
 void query_options_close(struct query_options *options);
 // Runs a command that shows a job: parses the words, opens the job, and calls `show` for the
 // exit status.
-int asker_run(const struct command *command, int count, char **words,
-              int (*show)(struct query_options *options));
+int query_command_run(const struct command *command, int count, char **words,
+                      int (*show)(struct query_options *options));
 // The scheduler's state. Null: `status` is set, and the reason was printed.
 struct rota *query_options_core(struct query_options *options, int *status);
 // Finds a task; prints an error with the nearest name if there is no such task.

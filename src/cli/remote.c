@@ -136,7 +136,7 @@ int remote_query(const struct command *command, int count, char **words)
 
 // ---- Logs --------------------------------------------------------------------------------------
 
-struct log_wish {
+struct log_request {
     rota_task_id task;
     uint32_t attempt;
     bool follow, raw;
@@ -153,7 +153,7 @@ static bool task_read(const char *text, rota_task_id *task)
 }
 
 // Returns -1, or the exit status.
-static int wish_read(struct log_wish *wish, struct remote *remote, int count, char **words)
+static int wish_read(struct log_request *wish, struct remote *remote, int count, char **words)
 {
     const struct command *command = remote->command;
     struct query_options options;
@@ -161,7 +161,7 @@ static int wish_read(struct log_wish *wish, struct remote *remote, int count, ch
     if (status >= 0) return status;
     remote->connection.server = options.server;
     if (options.key) remote->connection.key = options.key;
-    *wish = (struct log_wish){.follow = options.follow,
+    *wish = (struct log_request){.follow = options.follow,
                               .raw = options.raw,
                               .attempt = options.attempt};
     if (options.json || options.job || options.db)
@@ -174,7 +174,7 @@ static int wish_read(struct log_wish *wish, struct remote *remote, int count, ch
 }
 
 // Whether to try again: the server, or the worker that has the log, may come back.
-static bool log_continues(struct remote *remote, const struct log_wish *wish, int *patience)
+static bool log_continues(struct remote *remote, const struct log_request *wish, int *patience)
 {
     const struct rota_client *client = &remote->connection.client;
     if (!wish->follow || !*patience) return false;
@@ -184,7 +184,7 @@ static bool log_continues(struct remote *remote, const struct log_wish *wish, in
     return client->refusal == WIRE_REFUSED_STATE;
 }
 
-static void log_print(struct plain_log *log, const struct log_wish *wish, wire_text bytes)
+static void log_print(struct plain_log *log, const struct log_request *wish, wire_text bytes)
 {
     if (wish->raw)
         fwrite(bytes.bytes, 1, bytes.length, stdout);
@@ -193,7 +193,7 @@ static void log_print(struct plain_log *log, const struct log_wish *wish, wire_t
     fflush(stdout);
 }
 
-static void maker_say(struct log_wish *wish, const struct wire_logged *piece)
+static void maker_say(struct log_request *wish, const struct wire_logged *piece)
 {
     bool is_its = SAME_TASK(piece->task, wish->task);
     if (is_its || wish->is_told) return;
@@ -204,7 +204,7 @@ static void maker_say(struct log_wish *wish, const struct wire_logged *piece)
 }
 
 // Prints piece by piece. While the log is incomplete, asks again, after a pause if nothing is new.
-static int log_print_all(struct remote *remote, struct log_wish *wish)
+static int log_print_all(struct remote *remote, struct log_request *wish)
 {
     struct rota_client *client = &remote->connection.client;
     struct wire_message message;
@@ -233,7 +233,7 @@ static int log_print_all(struct remote *remote, struct log_wish *wish)
 int remote_logs(const struct command *command, int count, char **words)
 {
     struct remote remote;
-    struct log_wish wish;
+    struct log_request wish;
     remote_init(&remote, command);
     int status = wish_read(&wish, &remote, count, words);
     if (status >= 0) return status;

@@ -177,13 +177,13 @@ static int report_write(struct query_options *options)
 
 static int report(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, report_write);
+    return query_command_run(command, count, words, report_write);
 }
 
 static const struct option_row rows[]
-    = {ASKER_OUTPUT_ROW("rota-report.html"),
-       ASKER_JSON_ROW("write the data of the page as JSON"),
-       ASKER_JOB_ROWS,
+    = {QUERY_OUTPUT_ROW("rota-report.html"),
+       QUERY_JSON_ROW("write the data of the page as JSON"),
+       QUERY_JOB_ROWS,
        OPTION_ROWS_END};
 
 const struct command report_command = {

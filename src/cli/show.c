@@ -248,7 +248,7 @@ static int tasks_show(struct query_options *options)
 
 static int show(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, tasks_show);
+    return query_command_run(command, count, words, tasks_show);
 }
 
 static const struct option_row rows[] = {QUERY_OPTION_ROWS, OPTION_ROWS_END};

@@ -13,7 +13,7 @@ struct top_options {
     bool once, json, framed;
     const char *db;
     rota_time interval;
-    struct top_wish wish;
+    struct top_request wish;
     struct top_planner planner;
 };
 
@@ -21,7 +21,7 @@ static bool wish_read(struct top_options *options, const char *text)
 {
     unsigned view;
     char rest;
-    struct top_wish *wish = &options->wish;
+    struct top_request *wish = &options->wish;
     options->framed = true;
     int count = sscanf(text, "%u,%u,%u,%u%c", &wish->columns, &wish->rows, &view, &wish->skip,
                        &rest);
@@ -49,7 +49,7 @@ static bool value_take(void *values, uint32_t number, const char *value)
 }
 
 // Prints without the bytes that set the appearance.
-static void plain_draw(const struct top *top, const struct top_wish *wish)
+static void plain_draw(const struct top *top, const struct top_request *wish)
 {
     char *text = NULL;
     size_t size = 0;

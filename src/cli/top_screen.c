@@ -18,7 +18,7 @@ struct screen {
     const struct top_source *source;
     struct os_terminal *terminal;
     int signals;
-    struct top_wish wish;
+    struct top_request wish;
     char *frame;            // the last frame, as lines
     size_t frame_size;
     char trouble[300];      // why there is no newer frame, or ""

@@ -147,13 +147,13 @@ static int trace_write(struct query_options *options)
 
 static int trace(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, trace_write);
+    return query_command_run(command, count, words, trace_write);
 }
 
 static const struct option_row rows[]
-    = {ASKER_OUTPUT_ROW("rota-trace.json"),
-       ASKER_JSON_ROW("accepted for scripts: a trace is always JSON"),
-       ASKER_JOB_ROWS,
+    = {QUERY_OUTPUT_ROW("rota-trace.json"),
+       QUERY_JSON_ROW("accepted for scripts: a trace is always JSON"),
+       QUERY_JOB_ROWS,
        OPTION_ROWS_END};
 
 const struct command trace_command = {

@@ -467,7 +467,7 @@ static int tasks_explain(struct query_options *options)
 
 static int why(const struct command *command, int count, char **words)
 {
-    return asker_run(command, count, words, tasks_explain);
+    return query_command_run(command, count, words, tasks_explain);
 }
 
 static const struct option_row rows[] = {

@@ -95,14 +95,14 @@ enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum 
     struct os_digest_error error = {.text = ""};
     *sum = (struct file_sum){os_digest_open(&error), NULL};
     if (!sum->digest) return client_say(client, ROTA_CLIENT_NO_MEMORY, "%s", error.text);
-    sum->sum = os_sum_open(sum->digest);
+    sum->sum = os_hash_open(sum->digest);
     if (sum->sum) return ROTA_CLIENT_OK;
     return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for a hash");
 }
 
 void file_sum_close(struct file_sum *sum)
 {
-    os_sum_close(sum->sum);
+    os_hash_close(sum->sum);
     os_digest_close(sum->digest);
 }
 
@@ -118,7 +118,7 @@ enum rota_client_code file_sum_add(struct rota_client *client, struct file_sum *
         if (got <= 0)
             return client_say(client, ROTA_CLIENT_FILE, "the file: %s",
                               got ? strerror(errno) : "it became shorter");
-        os_sum_add(sum->sum, piece, (size_t)got);
+        os_hash_add(sum->sum, piece, (size_t)got);
         at += (uint64_t)got;
     }
     return ROTA_CLIENT_OK;

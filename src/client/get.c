@@ -26,7 +26,7 @@ struct getting {
     bool is_known;            // `entry` is set
     bool is_mixed;            // bytes came from several sources, or an earlier call
     struct wire_entry entry;  // the content
-    uint32_t liars;           // a bit for each source that sent wrong bytes
+    uint32_t bad_sources;           // a bit for each source that sent wrong bytes
 };
 
 // ---- The file -------------------------------------------------------------------------------
@@ -38,13 +38,13 @@ static enum rota_client_code begin_again(struct getting *getting)
         return client_say(client, ROTA_CLIENT_DAMAGED, "two sources sent different contents");
     getting->written = 0;
     getting->is_known = getting->is_mixed = false;
-    if (os_sum_begin(getting->sum.sum)) return ROTA_CLIENT_OK;
+    if (os_hash_begin(getting->sum.sum)) return ROTA_CLIENT_OK;
     return client_say(client, ROTA_CLIENT_NO_MEMORY, "cannot start SHA-256");
 }
 
 static enum rota_client_code bytes_write(struct getting *getting, const char *bytes, size_t count)
 {
-    os_sum_add(getting->sum.sum, bytes, count);
+    os_hash_add(getting->sum.sum, bytes, count);
     while (count) {
         ssize_t put = getting->is_regular
                           ? pwrite(getting->file, bytes, count, (off_t)getting->written)
@@ -149,10 +149,10 @@ static enum rota_client_code bytes_take(struct getting *getting, struct rota_cli
 // If the bytes came from several sources, the wrong one is unknown.
 static enum rota_client_code sum_check(struct getting *getting, uint32_t source)
 {
-    uint8_t hash[OS_SUM];
-    os_sum_end(getting->sum.sum, hash);
-    if (memcmp(hash, getting->entry.hash, OS_SUM) == 0) return ROTA_CLIENT_OK;
-    if (!getting->is_mixed) getting->liars |= 1u << source;
+    uint8_t hash[OS_HASH];
+    os_hash_end(getting->sum.sum, hash);
+    if (memcmp(hash, getting->entry.hash, OS_HASH) == 0) return ROTA_CLIENT_OK;
+    if (!getting->is_mixed) getting->bad_sources |= 1u << source;
     enum rota_client_code code = begin_again(getting);
     return code ? code
                 : client_say(getting->client, ROTA_CLIENT_DAMAGED,
@@ -168,7 +168,7 @@ static enum rota_client_code source_try(struct getting *getting, const struct wi
     enum rota_client_code code = peer_open(getting->client, address, &peer);
     if (!code) code = content_ask(getting, &peer, fetch, &message);
     if (!code) code = content_take(getting, fetch, &message.content);
-    if (code == ROTA_CLIENT_DAMAGED) getting->liars |= 1u << source;
+    if (code == ROTA_CLIENT_DAMAGED) getting->bad_sources |= 1u << source;
     if (!code) code = piece_ask(getting, &peer);
     if (!code) code = bytes_take(getting, &peer);
     if (!code) code = sum_check(getting, source);
@@ -194,12 +194,12 @@ static enum rota_client_code sources_try(struct getting *getting, const struct w
     if (count > SOURCES_MAX) count = SOURCES_MAX;
     enum rota_client_code code
         = client_say(getting->client, ROTA_CLIENT_NOT_NOW, "cannot reach any holder of the object");
-    getting->liars = 0;
+    getting->bad_sources = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        if (getting->liars == (1u << count) - 1) break;
+        if (getting->bad_sources == (1u << count) - 1) break;
         poll(NULL, 0, pauses[round]);
         for (uint32_t i = 0; i < count; i++) {
-            if (getting->liars >> i & 1) continue;
+            if (getting->bad_sources >> i & 1) continue;
             code = source_try(getting, fetch, i);
             if (is_final(getting, code)) return code;
         }

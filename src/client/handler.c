@@ -51,7 +51,7 @@ enum rota_client_code rota_client_fetch(struct rota_client *client, struct rota_
     if (code) return code;
     wish->high = request.high;
     wish->low = request.low;
-    struct client_wish asked = {request, wish->task, wish->flags, wish->lease, wish->wait};
+    struct client_query asked = {request, wish->task, wish->flags, wish->lease, wish->wait};
     rota_time most = ROTA_NEVER - client->patience;
     rota_time patience = wish->wait < most ? wish->wait + client->patience : ROTA_NEVER;
     code = client_fetch(client, &asked, client_until(patience), &granted);

@@ -39,7 +39,7 @@ enum rota_client_code client_object_find(struct rota_client *client, const char 
 // SHA-256 of the bytes of a file.
 struct file_sum {
     struct os_digest *digest;
-    struct os_sum *sum;
+    struct os_hash *sum;
 };
 enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum *sum);
 // The first `bytes` of a regular file.

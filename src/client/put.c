@@ -111,7 +111,7 @@ static enum rota_client_code entry_make(struct rota_client *client, int file,
                                  .bytes = (uint64_t)about.st_size};
     enum rota_client_code code = file_sum_open(client, &sum);
     if (!code) code = file_sum_add(client, &sum, file, entry->bytes);
-    if (!code) os_sum_end(sum.sum, entry->hash);
+    if (!code) os_hash_end(sum.sum, entry->hash);
     file_sum_close(&sum);
     return code;
 }

@@ -264,7 +264,7 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     task->tries = rota->task[from].tries;
     task->worker = worker;
     task_move(rota, to, CAUSE_ASSIGNED);
-    if (task->flags & TASK_HAS_LANE) lane_starts_anew(rota, to);
+    if (task->flags & TASK_HAS_LANE) lane_starts_again(rota, to);
     worker_charge(rota, worker, to);
     const struct extra *extra = task_extra(rota, to);
     for (uint32_t i = 0; i < extra->input_count; i++) {

@@ -153,7 +153,7 @@ void lane_leave(struct rota *rota, task_row row);       // leaves the queue, or 
 void lane_handed_out(struct rota *rota, task_row row);  // the next task may be offered
 void lane_started(struct rota *rota, task_row row);
 bool lane_is_strict(const struct rota *rota, task_row row);
-void lane_starts_anew(struct rota *rota, task_row row);
+void lane_starts_again(struct rota *rota, task_row row);
 void lane_offer_again(struct rota *rota, task_row row);
 void lane_look_at(struct rota *rota, lane_row lane);
 void lane_settle(struct rota *rota);

@@ -299,7 +299,7 @@ bool lane_is_placing(const struct rota *rota, task_row row)
 }
 
 // Another task ran for it, which counts as started; now it has to start itself.
-void lane_starts_anew(struct rota *rota, task_row row)
+void lane_starts_again(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     lane->starting++;
@@ -312,7 +312,7 @@ void lane_starts_anew(struct rota *rota, task_row row)
 void lane_offer_again(struct rota *rota, task_row row)
 {
     lane_row at = task_extra(rota, row)->lane;
-    lane_starts_anew(rota, row);
+    lane_starts_again(rota, row);
     offered_insert(rota, LANE(rota, at), row);
     lane_look_at(rota, at);
 }

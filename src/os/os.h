@@ -23,7 +23,7 @@ bool os_random(void *bytes, size_t size);  // for secrets; false: none are avail
 
 // ---- sha256.c: SHA-256 by libcrypto, which is loaded on first use ------------------------------
 
-enum { OS_SUM = 32 };
+enum { OS_HASH = 32 };
 struct os_digest_error {
     char text[200];
 };
@@ -32,12 +32,12 @@ struct os_digest *os_digest_open(struct os_digest_error *error);  // null: `erro
 void os_digest_close(struct os_digest *digest);                   // null is allowed, also below
 
 // An incremental hash. Each thread may use its own, all with the same digest.
-struct os_sum;
-struct os_sum *os_sum_open(const struct os_digest *digest);  // already begun; null: out of memory
-bool os_sum_begin(struct os_sum *sum);                       // starts again
-void os_sum_add(struct os_sum *sum, const void *bytes, size_t count);
-void os_sum_end(struct os_sum *sum, uint8_t hash[OS_SUM]);
-void os_sum_close(struct os_sum *sum);
+struct os_hash;
+struct os_hash *os_hash_open(const struct os_digest *digest);  // already begun; null: out of memory
+bool os_hash_begin(struct os_hash *sum);                       // starts again
+void os_hash_add(struct os_hash *sum, const void *bytes, size_t count);
+void os_hash_end(struct os_hash *sum, uint8_t hash[OS_HASH]);
+void os_hash_close(struct os_hash *sum);
 
 // ---- file.c -------------------------------------------------------------------
 

@@ -69,40 +69,40 @@ void os_digest_close(struct os_digest *digest)
     free(digest);  // the library stays loaded: it has thread-local data and exit handlers
 }
 
-struct os_sum {
+struct os_hash {
     const struct os_digest *digest;
     EVP_MD_CTX *context;
 };
 
-struct os_sum *os_sum_open(const struct os_digest *digest)
+struct os_hash *os_hash_open(const struct os_digest *digest)
 {
-    struct os_sum *sum = calloc(1, sizeof *sum);
-    if (sum) *sum = (struct os_sum){digest, digest->context_new()};
-    if (sum && sum->context && os_sum_begin(sum)) return sum;
-    os_sum_close(sum);
+    struct os_hash *sum = calloc(1, sizeof *sum);
+    if (sum) *sum = (struct os_hash){digest, digest->context_new()};
+    if (sum && sum->context && os_hash_begin(sum)) return sum;
+    os_hash_close(sum);
     return NULL;
 }
 
-bool os_sum_begin(struct os_sum *sum)
+bool os_hash_begin(struct os_hash *sum)
 {
     return sum->digest->init(sum->context, sum->digest->kind, NULL) == 1;
 }
 
-void os_sum_add(struct os_sum *sum, const void *bytes, size_t count)
+void os_hash_add(struct os_hash *sum, const void *bytes, size_t count)
 {
     int fine = sum->digest->update(sum->context, bytes, count);
     assert(fine == 1);
 }
 
-void os_sum_end(struct os_sum *sum, uint8_t hash[OS_SUM])
+void os_hash_end(struct os_hash *sum, uint8_t hash[OS_HASH])
 {
     unsigned length = 0;
     int fine = sum->digest->final(sum->context, hash, &length);
     assert(fine == 1);
-    assert(length == OS_SUM);
+    assert(length == OS_HASH);
 }
 
-void os_sum_close(struct os_sum *sum)
+void os_hash_close(struct os_hash *sum)
 {
     if (sum && sum->context) sum->digest->context_free(sum->context);
     free(sum);

@@ -118,7 +118,7 @@ static void a_refusal_changes_nothing(void **state)
     }
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -190,7 +190,7 @@ int main(void)
         cmocka_unit_test(setting_again_moves_an_entry),
         cmocka_unit_test(growth_keeps_every_entry),
         cmocka_unit_test(a_refusal_changes_nothing),
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(random_entries_agree_with_a_naive_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ static void a_refusal_changes_nothing(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void more_than_32_bits_of_slots_are_refused_unasked(void **state)
+static void more_than_32_bits_of_slots_are_refused_without_an_allocation(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -178,7 +178,7 @@ int main(void)
         cmocka_unit_test(growth_keeps_every_key),
         cmocka_unit_test(reserved_room_is_there),
         cmocka_unit_test(a_refusal_changes_nothing),
-        cmocka_unit_test(more_than_32_bits_of_slots_are_refused_unasked),
+        cmocka_unit_test(more_than_32_bits_of_slots_are_refused_without_an_allocation),
         cmocka_unit_test(random_keys_agree_with_a_naive_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

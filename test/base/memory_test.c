@@ -52,7 +52,7 @@ static void raw_items_stay_too(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void nothing_is_asked_for_while_there_is_room(void **state)
+static void no_allocation_while_there_is_room(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -69,7 +69,7 @@ static void nothing_is_asked_for_while_there_is_room(void **state)
     release(memory, &table);
 }
 
-static void growing_one_by_one_asks_rarely(void **state)
+static void growing_one_by_one_allocates_rarely(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -103,7 +103,7 @@ static void a_refusal_changes_nothing(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void sizes_that_overflow_are_refused_unasked(void **state)
+static void sizes_that_overflow_are_refused_without_an_allocation(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -189,7 +189,7 @@ static void releasing_nothing_is_fine(void **state)
     assert_int_equal(allocator.requests, 0);
 }
 
-static void the_heap_of_c_grows_and_takes_back(void **state)
+static void the_heap_grows_and_shrinks(void **state)
 {
     (void)state;
     char *block = memory_resize_heap(NULL, NULL, 0, 4);
@@ -223,7 +223,7 @@ static void arrays_of_any_type_grow_and_keep_their_items(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-static void an_array_without_memory_stays_as_it_is(void **state)
+static void an_array_without_memory_is_unchanged(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -243,16 +243,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_items_are_zero_and_old_ones_stay),
         cmocka_unit_test(raw_items_stay_too),
-        cmocka_unit_test(nothing_is_asked_for_while_there_is_room),
-        cmocka_unit_test(growing_one_by_one_asks_rarely),
+        cmocka_unit_test(no_allocation_while_there_is_room),
+        cmocka_unit_test(growing_one_by_one_allocates_rarely),
         cmocka_unit_test(a_refusal_changes_nothing),
-        cmocka_unit_test(sizes_that_overflow_are_refused_unasked),
+        cmocka_unit_test(sizes_that_overflow_are_refused_without_an_allocation),
         cmocka_unit_test(near_32_bits_only_the_needed_size_is_allocated),
         cmocka_unit_test(blocks_of_lines_start_at_one_wherever_they_move),
         cmocka_unit_test(releasing_nothing_is_fine),
-        cmocka_unit_test(the_heap_of_c_grows_and_takes_back),
+        cmocka_unit_test(the_heap_grows_and_shrinks),
         cmocka_unit_test(arrays_of_any_type_grow_and_keep_their_items),
-        cmocka_unit_test(an_array_without_memory_stays_as_it_is),
+        cmocka_unit_test(an_array_without_memory_is_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

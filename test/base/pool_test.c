@@ -116,7 +116,7 @@ static void a_refusal_changes_nothing(void **state)
 }
 
 // Numbers are unique, and taking or giving back an item does not change the others.
-static void random_takers_do_not_meet(void **state)
+static void random_items_are_never_given_out_twice(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -157,7 +157,7 @@ int main(void)
         cmocka_unit_test(reserved_room_is_there),
         cmocka_unit_test(free_items_count_as_room),
         cmocka_unit_test(a_refusal_changes_nothing),
-        cmocka_unit_test(random_takers_do_not_meet),
+        cmocka_unit_test(random_items_are_never_given_out_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void spans_follow_each_other_from_1_on(void **state)
     span_release(&memory, &spans);
 }
 
-static void finding_takes_nothing(void **state)
+static void finding_a_span_does_not_take_it(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -89,7 +89,7 @@ static void neighbours_join_in_any_order(void **state)
     }
 }
 
-static void giving_back_needs_no_memory(void **state)
+static void freeing_a_span_needs_no_memory(void **state)
 {
     (void)state;
     struct allocator allocator = {0};
@@ -248,10 +248,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_follow_each_other_from_1_on),
-        cmocka_unit_test(finding_takes_nothing),
+        cmocka_unit_test(finding_a_span_does_not_take_it),
         cmocka_unit_test(the_first_hole_that_is_large_enough_is_filled),
         cmocka_unit_test(neighbours_join_in_any_order),
-        cmocka_unit_test(giving_back_needs_no_memory),
+        cmocka_unit_test(freeing_a_span_needs_no_memory),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(numbers_end_at_32_bits),
         cmocka_unit_test(taking_a_used_number_fails_an_assert),

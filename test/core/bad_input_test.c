@@ -199,7 +199,7 @@ static void is_refused(struct story *story, struct rota_event event)
     rota_check(story->rota);
 }
 
-static void ends_of_edges_must_be_there(void **state)
+static void ends_of_edges_must_exist(void **state)
 {
     (void)state;
     static const struct rota_edge bad[]
@@ -469,7 +469,7 @@ int main(void)
         cmocka_unit_test(mixed_cycles_are_refused),
         cmocka_unit_test(a_member_that_waits_for_its_own_bundle_is_refused),
         cmocka_unit_test(bundles_have_no_edges_and_do_not_nest),
-        cmocka_unit_test(ends_of_edges_must_be_there),
+        cmocka_unit_test(ends_of_edges_must_exist),
         cmocka_unit_test(bad_tasks_are_refused),
         cmocka_unit_test(objects_have_one_producer_and_are_known),
         cmocka_unit_test(malformed_conditions_are_refused),

@@ -323,11 +323,11 @@ def uploads_at_once():
                 file.write(os.urandom(SIZE))
         before = time.monotonic()
         words = ["--server", cluster.address, *cluster.key("client")]
-        putting = [subprocess.Popen([ROTA_PATH, "data", "put", *words, path],
+        uploads = [subprocess.Popen([ROTA_PATH, "data", "put", *words, path],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                    for path in paths]
-        said = [process.communicate(timeout=5 * PATIENCE)[1] for process in putting]
-        fine = sum(process.returncode == 0 for process in putting)
+        said = [process.communicate(timeout=5 * PATIENCE)[1] for process in uploads]
+        fine = sum(process.returncode == 0 for process in uploads)
         say(fine == UPLOADS, f"uploads: {UPLOADS} at once, and all of them succeed",
             f"{fine}: " + "".join(set(said)))
         print(f"# {UPLOADS} uploads of {SIZE} bytes: {time.monotonic() - before:.1f} s")

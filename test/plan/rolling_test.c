@@ -29,7 +29,7 @@ static uint32_t plan(struct scene *scene, double now)
     return rolling_plan(scene->rolling, now, &scene->schedule, &scene->tasks);
 }
 
-static void expected_events_are_no_surprise(void **state)
+static void expected_events_cause_no_new_plan(void **state)
 {
     (void)state;
     struct scene scene;
@@ -173,7 +173,7 @@ static void a_task_that_is_to_run_again_is_planned_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expected_events_are_no_surprise),
+        cmocka_unit_test(expected_events_cause_no_new_plan),
         cmocka_unit_test(a_duration_is_learnt_for_tasks_of_the_same_kind),
         cmocka_unit_test(a_size_is_learnt),
         cmocka_unit_test(tasks_leave_a_worker_that_is_lost),

@@ -86,7 +86,7 @@ static void needs_run_before_their_dependents(void **state)
 }
 
 // A failure has the same effect, whether the job was walked or in the core all the time.
-static void a_failure_leaves_the_same_everywhere(void **state)
+static void a_failure_has_the_same_effect_in_walked_and_settled_jobs(void **state)
 {
     (void)state;
     static struct graph graph;
@@ -125,7 +125,7 @@ static void a_failure_leaves_the_same_everywhere(void **state)
 }
 
 // Queries about a job that is being walked move it into the core; nothing is lost or done twice.
-static void looking_at_a_job_does_not_disturb_it(void **state)
+static void queries_do_not_change_a_job(void **state)
 {
     (void)state;
     static struct graph graph;
@@ -449,8 +449,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(needs_run_before_their_dependents),
-        cmocka_unit_test(a_failure_leaves_the_same_everywhere),
-        cmocka_unit_test(looking_at_a_job_does_not_disturb_it),
+        cmocka_unit_test(a_failure_has_the_same_effect_in_walked_and_settled_jobs),
+        cmocka_unit_test(queries_do_not_change_a_job),
         cmocka_unit_test(a_walked_job_is_delivered),
         cmocka_unit_test(the_more_urgent_task_runs_first),
         cmocka_unit_test(a_failed_function_is_repeated),

@@ -14,7 +14,7 @@ static void runs(struct rota_pool *pool, rota_task_id task)
     delivers(pool, task);
 }
 
-static void DS_1_rounds_of_available_tasks(void **state)
+static void tasks_become_available_round_by_round(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -43,7 +43,7 @@ static uint32_t up_to_a_failure(struct rota_pool *pool)
     return job;
 }
 
-static void DS_2_a_failure_blocks(void **state)
+static void a_failure_blocks_its_dependents(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -58,7 +58,7 @@ static void DS_2_a_failure_blocks(void **state)
     scene_close(pool);
 }
 
-static void DS_3_a_failed_task_is_fetched_again(void **state)
+static void a_failed_task_can_be_fetched_again(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -73,7 +73,7 @@ static void DS_3_a_failed_task_is_fetched_again(void **state)
     scene_close(pool);
 }
 
-static void DS_4_fetching_what_is_fetched(void **state)
+static void a_fetched_task_is_not_fetched_again(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -92,7 +92,7 @@ static void DS_4_fetching_what_is_fetched(void **state)
     scene_close(pool);
 }
 
-static void DS_5_delivering_twice(void **state)
+static void delivering_twice_is_an_error(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -105,7 +105,7 @@ static void DS_5_delivering_twice(void **state)
     scene_close(pool);
 }
 
-static void DS_6_a_failed_task_is_over(void **state)
+static void a_failed_task_cannot_be_delivered(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -120,7 +120,7 @@ static void DS_6_a_failed_task_is_over(void **state)
     scene_close(pool);
 }
 
-static void DS_7_a_delivered_task_cannot_be_fetched(void **state)
+static void a_delivered_task_cannot_be_fetched(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -131,7 +131,7 @@ static void DS_7_a_delivered_task_cannot_be_fetched(void **state)
     scene_close(pool);
 }
 
-static void DS_8_a_failed_task_needs_its_flag(void **state)
+static void a_failed_task_needs_its_flag(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -143,7 +143,7 @@ static void DS_8_a_failed_task_needs_its_flag(void **state)
     scene_close(pool);
 }
 
-static void DS_10_failing_again(void **state)
+static void a_dependency_may_fail_again(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -173,7 +173,7 @@ static void DS_10_failing_again(void **state)
     scene_close(pool);
 }
 
-static void DS_12_what_is_not_available(void **state)
+static void an_unavailable_task_is_not_fetched(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -212,7 +212,7 @@ static void *race(void *argument)
     return NULL;
 }
 
-static void DS_13_of_64_threads_one_wins(void **state)
+static void one_of_64_threads_gets_the_task(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -245,7 +245,7 @@ static enum rota_error submit_pairs(struct rota_pool *pool, uint32_t count, cons
     return rota_pool_submit(pool, &job, NULL);
 }
 
-static void DS_14_cycles_are_refused(void **state)
+static void cycles_are_refused(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -270,7 +270,7 @@ static void DS_14_cycles_are_refused(void **state)
     scene_close(pool);
 }
 
-static void DS_15_the_golden_order(void **state)
+static void tasks_are_fetched_in_the_known_order(void **state)
 {
     (void)state;
     static const char *const tests[]
@@ -294,7 +294,7 @@ static void DS_15_the_golden_order(void **state)
     scene_close(pool);
 }
 
-static void DS_18_an_edge_twice_and_an_edge_to_itself(void **state)
+static void duplicate_and_self_edges_are_harmless(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -306,7 +306,7 @@ static void DS_18_an_edge_twice_and_an_edge_to_itself(void **state)
     scene_close(pool);
 }
 
-static void DS_19_the_caller_may_change_its_arrays(void **state)
+static void the_caller_may_change_its_arrays(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -325,7 +325,7 @@ static void DS_19_the_caller_may_change_its_arrays(void **state)
     scene_close(pool);
 }
 
-static void DS_20_nothing_and_a_long_chain(void **state)
+static void an_empty_graph_and_a_long_chain_end(void **state)
 {
     (void)state;
     enum { LONG = 100000 };
@@ -348,7 +348,7 @@ static void DS_20_nothing_and_a_long_chain(void **state)
     scene_close(pool);
 }
 
-static void DS_21_only_the_owner_delivers(void **state)
+static void only_the_owner_delivers(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -364,23 +364,23 @@ static void DS_21_only_the_owner_delivers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DS_1_rounds_of_available_tasks),
-        cmocka_unit_test(DS_2_a_failure_blocks),
-        cmocka_unit_test(DS_3_a_failed_task_is_fetched_again),
-        cmocka_unit_test(DS_4_fetching_what_is_fetched),
-        cmocka_unit_test(DS_5_delivering_twice),
-        cmocka_unit_test(DS_6_a_failed_task_is_over),
-        cmocka_unit_test(DS_7_a_delivered_task_cannot_be_fetched),
-        cmocka_unit_test(DS_8_a_failed_task_needs_its_flag),
-        cmocka_unit_test(DS_10_failing_again),
-        cmocka_unit_test(DS_12_what_is_not_available),
-        cmocka_unit_test(DS_13_of_64_threads_one_wins),
-        cmocka_unit_test(DS_14_cycles_are_refused),
-        cmocka_unit_test(DS_15_the_golden_order),
-        cmocka_unit_test(DS_18_an_edge_twice_and_an_edge_to_itself),
-        cmocka_unit_test(DS_19_the_caller_may_change_its_arrays),
-        cmocka_unit_test(DS_20_nothing_and_a_long_chain),
-        cmocka_unit_test(DS_21_only_the_owner_delivers),
+        cmocka_unit_test(tasks_become_available_round_by_round),
+        cmocka_unit_test(a_failure_blocks_its_dependents),
+        cmocka_unit_test(a_failed_task_can_be_fetched_again),
+        cmocka_unit_test(a_fetched_task_is_not_fetched_again),
+        cmocka_unit_test(delivering_twice_is_an_error),
+        cmocka_unit_test(a_failed_task_cannot_be_delivered),
+        cmocka_unit_test(a_delivered_task_cannot_be_fetched),
+        cmocka_unit_test(a_failed_task_needs_its_flag),
+        cmocka_unit_test(a_dependency_may_fail_again),
+        cmocka_unit_test(an_unavailable_task_is_not_fetched),
+        cmocka_unit_test(one_of_64_threads_gets_the_task),
+        cmocka_unit_test(cycles_are_refused),
+        cmocka_unit_test(tasks_are_fetched_in_the_known_order),
+        cmocka_unit_test(duplicate_and_self_edges_are_harmless),
+        cmocka_unit_test(the_caller_may_change_its_arrays),
+        cmocka_unit_test(an_empty_graph_and_a_long_chain_end),
+        cmocka_unit_test(only_the_owner_delivers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void over(struct rota_pool *pool, uint32_t job, uint32_t succeeded)
     assert_int_equal(sum.succeeded, succeeded);
 }
 
-static void TS_1_nobody_passes_a_held_head(void **state)
+static void no_task_passes_a_held_head(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(4);
@@ -35,7 +35,7 @@ static void TS_1_nobody_passes_a_held_head(void **state)
     scene_close(pool);
 }
 
-static void TS_2_readers_together_writers_alone(void **state)
+static void readers_run_together_and_writers_alone(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(4);
@@ -61,7 +61,7 @@ static void TS_2_readers_together_writers_alone(void **state)
     scene_close(pool);
 }
 
-static void TS_3_writers_of_different_groups_together(void **state)
+static void writers_of_different_groups_run_together(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(4);
@@ -96,7 +96,7 @@ static int run_alone(void *argument, struct rota_pool_call *call)
     return 0;
 }
 
-static void TS_5_read_and_write_in_turn(void **state)
+static void readers_and_writers_take_turns(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(8);
@@ -109,7 +109,7 @@ static void TS_5_read_and_write_in_turn(void **state)
     scene_close(pool);
 }
 
-static void TS_7_one_job_is_confirmed_without_more_traffic(void **state)
+static void one_job_is_confirmed_without_more_traffic(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -120,7 +120,7 @@ static void TS_7_one_job_is_confirmed_without_more_traffic(void **state)
     scene_close(pool);
 }
 
-static void TS_8_each_client_reads_its_own(void **state)
+static void each_client_reads_its_own_confirmations(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -143,7 +143,7 @@ static void TS_8_each_client_reads_its_own(void **state)
     scene_close(pool);
 }
 
-static void TS_9_confirmations_in_reverse(void **state)
+static void confirmations_come_in_reverse(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(4);
@@ -166,7 +166,7 @@ static void TS_9_confirmations_in_reverse(void **state)
     scene_close(pool);
 }
 
-static void TS_10_a_confirmation_twice(void **state)
+static void a_second_delivery_is_refused(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -180,7 +180,7 @@ static void TS_10_a_confirmation_twice(void **state)
     scene_close(pool);
 }
 
-static void TS_11_a_confirmation_of_nothing(void **state)
+static void a_delivery_of_an_unknown_task_is_refused(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -213,7 +213,7 @@ static int start_slowly(void *argument, struct rota_pool_call *call)
     return 0;
 }
 
-static void TS_13_a_strict_lane_waits_for_the_start(void **state)
+static void a_strict_lane_waits_for_the_start(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -232,7 +232,7 @@ static void TS_13_a_strict_lane_waits_for_the_start(void **state)
     scene_close(pool);
 }
 
-static void TS_13_another_lane_does_not(void **state)
+static void another_lane_does_not_wait_for_the_start(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(2);
@@ -252,7 +252,7 @@ static int fail_with_seven(void *argument, struct rota_pool_call *call)
     return 7;
 }
 
-static void TS_14_a_failure_lets_the_next_in(void **state)
+static void a_failure_admits_the_next_task(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -268,7 +268,7 @@ static void TS_14_a_failure_lets_the_next_in(void **state)
     scene_close(pool);
 }
 
-static void TS_15_a_handler_is_lost(void **state)
+static void a_lost_handler_releases_its_lane(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(0);
@@ -352,19 +352,19 @@ static void watch_lanes(uint32_t threads, uint32_t count, uint32_t flags)
     scene_close(pool);
 }
 
-static void TS_16_the_invariants_hold_while_functions_run(void **state)
+static void the_invariants_hold_while_functions_run(void **state)
 {
     (void)state;
     for (uint32_t threads = 1; threads <= 16; threads *= 2) watch_lanes(threads, TASKS, 0);
 }
 
-static void TS_16_and_in_strict_lanes_the_order_of_starts(void **state)
+static void strict_lanes_keep_the_order_of_starts(void **state)
 {
     (void)state;
     watch_lanes(4, TASKS / 4, ROTA_LANE_STRICT);
 }
 
-static void TS_17_what_makes_no_sense_is_refused(void **state)
+static void invalid_lane_requests_are_refused(void **state)
 {
     (void)state;
     struct rota_pool *pool = scene_open(1);
@@ -403,22 +403,22 @@ static void TS_17_what_makes_no_sense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(TS_1_nobody_passes_a_held_head),
-        cmocka_unit_test(TS_2_readers_together_writers_alone),
-        cmocka_unit_test(TS_3_writers_of_different_groups_together),
-        cmocka_unit_test(TS_5_read_and_write_in_turn),
-        cmocka_unit_test(TS_7_one_job_is_confirmed_without_more_traffic),
-        cmocka_unit_test(TS_8_each_client_reads_its_own),
-        cmocka_unit_test(TS_9_confirmations_in_reverse),
-        cmocka_unit_test(TS_10_a_confirmation_twice),
-        cmocka_unit_test(TS_11_a_confirmation_of_nothing),
-        cmocka_unit_test(TS_13_a_strict_lane_waits_for_the_start),
-        cmocka_unit_test(TS_13_another_lane_does_not),
-        cmocka_unit_test(TS_14_a_failure_lets_the_next_in),
-        cmocka_unit_test(TS_15_a_handler_is_lost),
-        cmocka_unit_test(TS_16_the_invariants_hold_while_functions_run),
-        cmocka_unit_test(TS_16_and_in_strict_lanes_the_order_of_starts),
-        cmocka_unit_test(TS_17_what_makes_no_sense_is_refused),
+        cmocka_unit_test(no_task_passes_a_held_head),
+        cmocka_unit_test(readers_run_together_and_writers_alone),
+        cmocka_unit_test(writers_of_different_groups_run_together),
+        cmocka_unit_test(readers_and_writers_take_turns),
+        cmocka_unit_test(one_job_is_confirmed_without_more_traffic),
+        cmocka_unit_test(each_client_reads_its_own_confirmations),
+        cmocka_unit_test(confirmations_come_in_reverse),
+        cmocka_unit_test(a_second_delivery_is_refused),
+        cmocka_unit_test(a_delivery_of_an_unknown_task_is_refused),
+        cmocka_unit_test(a_strict_lane_waits_for_the_start),
+        cmocka_unit_test(another_lane_does_not_wait_for_the_start),
+        cmocka_unit_test(a_failure_admits_the_next_task),
+        cmocka_unit_test(a_lost_handler_releases_its_lane),
+        cmocka_unit_test(the_invariants_hold_while_functions_run),
+        cmocka_unit_test(strict_lanes_keep_the_order_of_starts),
+        cmocka_unit_test(invalid_lane_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void tasks_are_found_by_name_and_by_number(void **state)
     assert_int_equal(query_find(&query, ""), QUERY_NOT_FOUND);
 }
 
-static void the_nearest_name_is_near(void **state)
+static void a_suggested_name_is_similar(void **state)
 {
     (void)state;
     struct query_task tasks[]
@@ -141,7 +141,7 @@ static void the_longest_chain_leads_through_bundles(void **state)
     assert_int_equal(path[1], 3);
 }
 
-static void a_circle_of_conditions_ends(void **state)
+static void a_cycle_of_conditions_ends(void **state)
 {
     (void)state;
     static const uint32_t first[] = {1}, second[] = {0};
@@ -199,12 +199,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_are_found_by_name_and_by_number),
-        cmocka_unit_test(the_nearest_name_is_near),
+        cmocka_unit_test(a_suggested_name_is_similar),
         cmocka_unit_test(objects_have_the_names_of_the_details),
         cmocka_unit_test(bars_of_a_line_do_not_overlap),
         cmocka_unit_test(overlapping_attempts_are_on_different_lines),
         cmocka_unit_test(the_longest_chain_leads_through_bundles),
-        cmocka_unit_test(a_circle_of_conditions_ends),
+        cmocka_unit_test(a_cycle_of_conditions_ends),
         cmocka_unit_test(times_and_sizes_are_short),
         cmocka_unit_test(ends_have_a_readable_text),
     };

@@ -50,13 +50,13 @@ static void a_refused_request_never_damages_the_file(void **state)
 {
     (void)state;
     struct scene scene;
-    uint32_t stopped[SCENE_TURNS + 2] = {0}, went_on = 0;
+    uint32_t stopped[SCENE_TURNS + 2] = {0}, is_same_process = 0;
     assert_true(run(0, &scene));
     for (uint64_t at = 1;; at += scene.tried ? STEP : STEP_OPENING) {
         bool fine = run(at, &scene);
         if (fine && requests < at) break;
         if (fine)
-            went_on++;
+            is_same_process++;
         else
             stopped[scene.tried]++;
         if (!fine) assert_int_equal(scene.error.fault, STORE_NO_MEMORY);
@@ -65,7 +65,7 @@ static void a_refused_request_never_damages_the_file(void **state)
     for (uint32_t turn = 2; turn <= SCENE_TURNS; turn++) turns += stopped[turn] > 0;
     print_message(
         "%u stopped in the opening, %u in the first turn, others in %u turns; %u continued\n",
-        stopped[0], stopped[1], turns, went_on);
+        stopped[0], stopped[1], turns, is_same_process);
     assert_true(turns > 5);
     both_remove(path);
 }

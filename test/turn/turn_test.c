@@ -139,7 +139,7 @@ static void a_turn_can_be_undone(void **state)
     one_submit(server);
 }
 
-static void a_restart_goes_on(void **state)
+static void a_restart_resumes(void **state)
 {
     struct stage *stage = *state;
     one_submit(&stage->server);
@@ -168,7 +168,7 @@ static void a_full_disk_takes_ends_and_no_new_work(void **state)
     assert_int_equal(rota_task_state(server->rota, first), ROTA_TASK_ABORTED);
 }
 
-static void a_failed_commit_tells_nobody(void **state)
+static void a_failed_commit_sends_no_actions(void **state)
 {
     struct stage *stage = *state;
     stage->bad.fails = true;
@@ -209,10 +209,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(actions_come_with_the_commit, stage_open, stage_close),
         cmocka_unit_test_setup_teardown(a_refused_event_changes_nothing, stage_open, stage_close),
         cmocka_unit_test_setup_teardown(a_turn_can_be_undone, stage_open, stage_close),
-        cmocka_unit_test_setup_teardown(a_restart_goes_on, stage_open, stage_close),
+        cmocka_unit_test_setup_teardown(a_restart_resumes, stage_open, stage_close),
         cmocka_unit_test_setup_teardown(a_full_disk_takes_ends_and_no_new_work, stage_open,
                                         stage_close),
-        cmocka_unit_test_setup_teardown(a_failed_commit_tells_nobody, stage_open, stage_close),
+        cmocka_unit_test_setup_teardown(a_failed_commit_sends_no_actions, stage_open, stage_close),
         cmocka_unit_test_setup_teardown(memory_of_a_turn_is_zero_and_its_own, stage_open,
                                         stage_close),
     };

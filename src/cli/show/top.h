@@ -41,7 +41,7 @@ uint64_t top_over(const struct top_row *job);  // finished tasks
 
 enum top_view { TOP_ALL, TOP_JOBS, TOP_WORKERS, TOP_TASKS, TOP_QUEUE, TOP_LANES, TOP_VIEWS };
 
-struct top_wish {
+struct top_request {
     uint32_t columns, rows;  // rows 0: as many as needed
     enum top_view view;
     uint32_t skip;           // rows of the list that are above the screen
@@ -49,5 +49,5 @@ struct top_wish {
 
 // Lines without escape sequences: a byte of enum top_style sets the style of the text after it.
 enum top_style { TOP_PLAIN = 1, TOP_HEAD, TOP_GOOD, TOP_BAD, TOP_DIM };
-void top_draw(const struct top *top, const struct top_wish *wish, FILE *out);
+void top_draw(const struct top *top, const struct top_request *wish, FILE *out);
 void top_json(const struct top *top, FILE *out);

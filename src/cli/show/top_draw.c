@@ -11,7 +11,7 @@ enum { BAR = 20, TEXT = 64, COLUMNS_LEAST = 80, LANE_MOST = 80 };
 
 struct sheet {
     const struct top *top;
-    const struct top_wish *wish;
+    const struct top_request *wish;
     FILE *out;
     uint32_t drawn;  // lines
 };
@@ -274,7 +274,7 @@ static void all_draw(struct sheet *sheet)
     }
 }
 
-void top_draw(const struct top *top, const struct top_wish *wish, FILE *out)
+void top_draw(const struct top *top, const struct top_request *wish, FILE *out)
 {
     struct sheet sheet = {top, wish, out, 0};
     head_draw(&sheet);

@@ -121,7 +121,7 @@ bool listing_next(char **text, const struct output_name *name, struct output_row
 // ---- handler.c: tasks for external workers -----------------------------------------------------
 // A request that is repeated with the same id, also over another connection, gets the same answer.
 
-struct client_wish {
+struct client_query {
     struct request_id request;
     rota_task_id task;      // none: any; task 0: any of that job
     uint32_t flags;         // FETCHED_OK, FAILED_OK
@@ -135,7 +135,7 @@ struct client_grant {
     struct wire_run run;    // the command; empty if the server has none
     struct wire_in body;    // holds the texts of `run`
 };
-enum rota_client_code client_fetch(struct rota_client *client, const struct client_wish *wish,
+enum rota_client_code client_fetch(struct rota_client *client, const struct client_query *wish,
                                    int64_t until, struct client_grant *grant);
 void client_grant_release(struct client_grant *grant);
 // `lease` becomes the new one; it stays as it is if the server names none.

@@ -22,7 +22,7 @@ static enum rota_client_code body_read(struct rota_client *client, const wire_te
     return ROTA_CLIENT_OK;
 }
 
-enum rota_client_code client_fetch(struct rota_client *client, const struct client_wish *wish,
+enum rota_client_code client_fetch(struct rota_client *client, const struct client_query *wish,
                                    int64_t until, struct client_grant *grant)
 {
     struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};

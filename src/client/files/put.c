@@ -19,7 +19,7 @@ enum { OFFER = 1000, PIECE = 256 << 10, PAUSE_MIN = 200000, PAUSE_MAX = 2000000 
 // The time to wait in all for a server that is busy or gone, and when to tell the user.
 enum { PATIENCE = 60 * 1000000, QUIET = 3 * 1000000 };
 
-struct putting {
+struct upload {
     struct rota_client *client;
     const struct client_put *puts;
     uint32_t count;
@@ -41,72 +41,72 @@ struct walk {
     uint32_t put, at;
 };
 
-static bool walk_next(const struct putting *putting, struct walk *walk, struct cache_part *part)
+static bool walk_next(const struct upload *upload, struct walk *walk, struct cache_part *part)
 {
-    while (walk->put < putting->count) {
-        if (cache_survey_part(putting->puts[walk->put].survey, &walk->at, part)) return true;
+    while (walk->put < upload->count) {
+        if (cache_survey_part(upload->puts[walk->put].survey, &walk->at, part)) return true;
         *walk = (struct walk){walk->put + 1, 0};
     }
     return false;
 }
 
-static enum rota_client_code fail(struct putting *putting, const char *what, const char *why)
+static enum rota_client_code fail(struct upload *upload, const char *what, const char *why)
 {
-    putting->is_final = true;
-    return client_say(putting->client, ROTA_CLIENT_FILE, "%.180s: %.200s", what, why);
+    upload->is_final = true;
+    return client_say(upload->client, ROTA_CLIENT_FILE, "%.180s: %.200s", what, why);
 }
 
-static enum rota_client_code unexpected(struct putting *putting)
+static enum rota_client_code unexpected(struct upload *upload)
 {
-    return client_say(putting->client, ROTA_CLIENT_GONE, "the server sent an unexpected message");
+    return client_say(upload->client, ROTA_CLIENT_GONE, "the server sent an unexpected message");
 }
 
 // ---- Waiting ----------------------------------------------------------------------------------
 
-static int64_t waited_so_far(const struct putting *putting)
+static int64_t waited_so_far(const struct upload *upload)
 {
-    return putting->waited + (putting->is_served ? 0 : os_ticks() - putting->began);
+    return upload->waited + (upload->is_served ? 0 : os_ticks() - upload->began);
 }
 
-static void wait_tell(struct putting *putting, const char *reason)
+static void wait_tell(struct upload *upload, const char *reason)
 {
-    if (putting->name)
-        fprintf(stderr, "rota %s: %s; trying again for %d s\n", putting->name, reason,
+    if (upload->name)
+        fprintf(stderr, "rota %s: %s; trying again for %d s\n", upload->name, reason,
                 PATIENCE / 1000000);
-    putting->name = NULL;
+    upload->name = NULL;
 }
 
 // The server reads nothing from a connection that waits until others are served.
-static enum rota_client_code first_answer(struct putting *putting, struct wire_message *message)
+static enum rota_client_code first_answer(struct upload *upload, struct wire_message *message)
 {
     static const char busy[] = "busy: the object store serves others";
-    struct rota_client *client = putting->client;
-    for (int64_t waited; (waited = waited_so_far(putting)) < PATIENCE;) {
+    struct rota_client *client = upload->client;
+    for (int64_t waited; (waited = waited_so_far(upload)) < PATIENCE;) {
         int64_t until = os_ticks() + (waited < QUIET ? QUIET : PATIENCE) - waited;
         enum rota_client_code code = client_next(client, message, until);
         if (!code) {
-            putting->waited = waited_so_far(putting);
-            putting->is_served = true;
+            upload->waited = waited_so_far(upload);
+            upload->is_served = true;
         }
         if (code != ROTA_CLIENT_TIMED_OUT) return code;
-        wait_tell(putting, busy);
+        wait_tell(upload, busy);
     }
     client->refusal = WIRE_REFUSED_BUSY;
     return client_say(client, ROTA_CLIENT_FULL, "%s", busy);
 }
 
 // Sends, and takes the next message; a refusal is an error.
-static enum rota_client_code next(struct putting *putting, struct wire_message *message)
+static enum rota_client_code next(struct upload *upload, struct wire_message *message)
 {
-    struct rota_client *client = putting->client;
+    struct rota_client *client = upload->client;
     enum rota_client_code code = client_send(client, ROTA_NEVER);
     if (!code)
-        code = putting->is_served ? client_next(client, message, ROTA_NEVER)
-                                  : first_answer(putting, message);
+        code = upload->is_served ? client_next(client, message, ROTA_NEVER)
+                                  : first_answer(upload, message);
     if (code) return code;
     code = client_refusal(client, (struct request_id){0}, message);
     if (code)
-        putting->is_final = client->refusal != WIRE_REFUSED_NOT_FOUND
+        upload->is_final = client->refusal != WIRE_REFUSED_NOT_FOUND
                             && client->refusal != WIRE_REFUSED_BUSY;
     return code;
 }
@@ -115,18 +115,18 @@ static enum rota_client_code next(struct putting *putting, struct wire_message *
 
 // Reads without waiting. While a file is sent, the server answers only to refuse the rest of it;
 // an answer after the last byte may also say that the content is stored.
-static enum rota_client_code refusal_look(struct putting *putting)
+static enum rota_client_code refusal_look(struct upload *upload)
 {
-    const struct wire_in *in = &putting->client->link->in;
+    const struct wire_in *in = &upload->client->link->in;
     struct wire_message message;
-    link_work(putting->client->link);
-    return in->length == in->taken ? ROTA_CLIENT_OK : next(putting, &message);
+    link_work(upload->client->link);
+    return in->length == in->taken ? ROTA_CLIENT_OK : next(upload, &message);
 }
 
-static enum rota_client_code bytes_send(struct putting *putting, int fd, const char *text,
+static enum rota_client_code bytes_send(struct upload *upload, int fd, const char *text,
                                         uint64_t offset, uint64_t end)
 {
-    struct rota_client *client = putting->client;
+    struct rota_client *client = upload->client;
     enum rota_client_code code = ROTA_CLIENT_OK;
     while (!code && offset < end) {
         size_t count = end - offset < PIECE ? (size_t)(end - offset) : PIECE;
@@ -137,47 +137,47 @@ static enum rota_client_code bytes_send(struct putting *putting, int fd, const c
             memcpy(room, text + offset, count);
         else
             got = pread(fd, room, count, (off_t)offset);
-        if (got <= 0) return fail(putting, "a file", got ? strerror(errno) : "became shorter");
+        if (got <= 0) return fail(upload, "a file", got ? strerror(errno) : "became shorter");
         client->link->out.length -= (uint32_t)(count - (size_t)got);
         code = client_send(client, ROTA_NEVER);
         if (code) break;
         offset += (uint64_t)got;
-        putting->sent->bytes += (uint64_t)got;
-        if (offset < end) code = refusal_look(putting);
+        upload->sent->bytes += (uint64_t)got;
+        if (offset < end) code = refusal_look(upload);
     }
     return code;
 }
 
-static void part_note(struct putting *putting, const char *text, uint64_t offset)
+static void part_note(struct upload *upload, const char *text, uint64_t offset)
 {
-    if (strcmp(text, putting->part) != 0 || offset > putting->part_from) putting->is_further = true;
-    snprintf(putting->part, sizeof putting->part, "%s", text);
-    putting->part_from = offset;
+    if (strcmp(text, upload->part) != 0 || offset > upload->part_from) upload->is_further = true;
+    snprintf(upload->part, sizeof upload->part, "%s", text);
+    upload->part_from = offset;
 }
 
-static enum rota_client_code part_send(struct putting *putting, const struct cache_survey *survey,
+static enum rota_client_code part_send(struct upload *upload, const struct cache_survey *survey,
                                        const struct cache_part *part, uint64_t offset)
 {
     struct wire_message message = {.kind = WIRE_PIECE_MESSAGE};
     char text[CACHE_ENTRY_TEXT];
-    if (offset > part->bytes) return unexpected(putting);
+    if (offset > part->bytes) return unexpected(upload);
     int fd = part->path ? cache_survey_open(survey, part) : -1;
-    if (part->path && fd < 0) return fail(putting, part->path, strerror(errno));
+    if (part->path && fd < 0) return fail(upload, part->path, strerror(errno));
     cache_entry_write(&part->entry, text);
-    part_note(putting, text, offset);
+    part_note(upload, text, offset);
     message.piece.entry = wire_text_of(text);
     message.piece.offset = offset;
     message.piece.bytes = part->bytes - offset;
-    wire_put(&putting->client->link->out, &message);
+    wire_put(&upload->client->link->out, &message);
     enum rota_client_code code
-        = bytes_send(putting, fd, part->path ? NULL : survey->list, offset, part->bytes);
-    if (!code) code = next(putting, &message);
+        = bytes_send(upload, fd, part->path ? NULL : survey->list, offset, part->bytes);
+    if (!code) code = next(upload, &message);
     if (fd >= 0) close(fd);
-    if (code && putting->client->refusal == WIRE_REFUSED_CONFLICT)
-        return fail(putting, part->path ? part->path : survey->folder, "changes while it is sent");
+    if (code && upload->client->refusal == WIRE_REFUSED_CONFLICT)
+        return fail(upload, part->path ? part->path : survey->folder, "changes while it is sent");
     if (code) return code;
-    if (message.kind != WIRE_STORED_MESSAGE) return unexpected(putting);
-    putting->sent->files++;
+    if (message.kind != WIRE_STORED_MESSAGE) return unexpected(upload);
+    upload->sent->files++;
     return ROTA_CLIENT_OK;
 }
 
@@ -190,7 +190,7 @@ struct wanted {
     uint32_t count;
 };
 
-static enum rota_client_code offer(struct putting *putting, struct walk *from,
+static enum rota_client_code offer(struct upload *upload, struct walk *from,
                                    struct wanted *wanted, bool *is_last)
 {
     static const uint32_t most = OFFER;
@@ -199,57 +199,57 @@ static enum rota_client_code offer(struct putting *putting, struct walk *from,
     wire_text *items = os_allocate(most, sizeof *items);
     char(*texts)[CACHE_ENTRY_TEXT] = os_allocate(most, sizeof *texts);
     uint32_t count = 0;
-    while (count < most && walk_next(putting, from, &part)) {
+    while (count < most && walk_next(upload, from, &part)) {
         cache_entry_write(&part.entry, texts[count]);
         items[count] = wire_text_of(texts[count]);
         count++;
     }
     *is_last = count < most;
     message.offer.entries = (wire_texts){items, count};
-    wire_put(&putting->client->link->out, &message);
+    wire_put(&upload->client->link->out, &message);
     free(items);
     free(texts);
     wanted->count = 0;
     enum rota_client_code code;
-    while (!(code = next(putting, &message)) && message.kind == WIRE_WANT_MESSAGE
+    while (!(code = next(upload, &message)) && message.kind == WIRE_WANT_MESSAGE
            && wanted->count < most) {
         snprintf(wanted->entry[wanted->count], CACHE_ENTRY_TEXT, "%s", message.want.entry.bytes);
         wanted->offset[wanted->count++] = message.want.offset;
     }
-    return code || message.kind == WIRE_OFFERED_MESSAGE ? code : unexpected(putting);
+    return code || message.kind == WIRE_OFFERED_MESSAGE ? code : unexpected(upload);
 }
 
 // Both lists are in the order of the walk, so one pass finds the wanted parts. A content that
 // occurs twice is wanted twice, and sent once.
-static enum rota_client_code wanted_send(struct putting *putting, struct walk walk,
+static enum rota_client_code wanted_send(struct upload *upload, struct walk walk,
                                          const struct wanted *wanted)
 {
     struct cache_part part;
     char text[CACHE_ENTRY_TEXT];
     for (uint32_t i = 0; i < wanted->count;) {
-        if (!walk_next(putting, &walk, &part)) break;
+        if (!walk_next(upload, &walk, &part)) break;
         cache_entry_write(&part.entry, text);
         if (strcmp(text, wanted->entry[i]) != 0) continue;
         bool is_sent = false;
         for (uint32_t k = 0; k < i && !is_sent; k++) is_sent = !strcmp(text, wanted->entry[k]);
-        const struct cache_survey *survey = putting->puts[walk.put].survey;
+        const struct cache_survey *survey = upload->puts[walk.put].survey;
         enum rota_client_code code = ROTA_CLIENT_OK;
-        if (!is_sent) code = part_send(putting, survey, &part, wanted->offset[i]);
+        if (!is_sent) code = part_send(upload, survey, &part, wanted->offset[i]);
         if (code) return code;
         i++;
     }
     return ROTA_CLIENT_OK;
 }
 
-static enum rota_client_code contents_send(struct putting *putting)
+static enum rota_client_code contents_send(struct upload *upload)
 {
     struct wanted *wanted = os_allocate(1, sizeof *wanted);
     struct walk walk = {0, 0};
     enum rota_client_code code = ROTA_CLIENT_OK;
     for (bool is_last = false; !code && !is_last;) {
         struct walk from = walk;
-        code = offer(putting, &walk, wanted, &is_last);
-        if (!code) code = wanted_send(putting, from, wanted);
+        code = offer(upload, &walk, wanted, &is_last);
+        if (!code) code = wanted_send(upload, from, wanted);
     }
     free(wanted);
     return code;
@@ -257,7 +257,7 @@ static enum rota_client_code contents_send(struct putting *putting)
 
 // ---- Binding ----------------------------------------------------------------------------------
 
-static enum rota_client_code bind(struct putting *putting, rota_object_id object,
+static enum rota_client_code bind(struct upload *upload, rota_object_id object,
                                   const struct cache_entry *entry)
 {
     struct wire_message message = {.kind = WIRE_BIND_MESSAGE};
@@ -265,33 +265,33 @@ static enum rota_client_code bind(struct putting *putting, rota_object_id object
     cache_entry_write(entry, text);
     message.bind.object = object;
     message.bind.entry = wire_text_of(text);
-    wire_put(&putting->client->link->out, &message);
-    enum rota_client_code code = next(putting, &message);
-    return code || message.kind == WIRE_BOUND_MESSAGE ? code : unexpected(putting);
+    wire_put(&upload->client->link->out, &message);
+    enum rota_client_code code = next(upload, &message);
+    return code || message.kind == WIRE_BOUND_MESSAGE ? code : unexpected(upload);
 }
 
-static enum rota_client_code names_give(struct putting *putting)
+static enum rota_client_code names_give(struct upload *upload)
 {
     enum rota_client_code code = ROTA_CLIENT_OK;
-    for (uint32_t i = 0; i < putting->count && !code; i++)
-        code = bind(putting, putting->puts[i].object, &putting->puts[i].survey->entry);
+    for (uint32_t i = 0; i < upload->count && !code; i++)
+        code = bind(upload, upload->puts[i].object, &upload->puts[i].survey->entry);
     return code;
 }
 
-static enum rota_client_code putting_open(struct putting *putting, const struct client_place *place)
+static enum rota_client_code putting_open(struct upload *upload, const struct client_place *place)
 {
-    putting->is_served = false;
-    putting->began = os_ticks();
-    return client_reach(putting->client, place->address, place->key, WIRE_PEER, "rota",
+    upload->is_served = false;
+    upload->began = os_ticks();
+    return client_reach(upload->client, place->address, place->key, WIRE_PEER, "rota",
                         client_until(CLIENT_OPEN_PATIENCE));
 }
 
-static enum rota_client_code put_once(struct putting *putting, const struct client_place *place)
+static enum rota_client_code put_once(struct upload *upload, const struct client_place *place)
 {
-    enum rota_client_code code = putting_open(putting, place);
-    if (!code) code = contents_send(putting);
-    if (!code) code = names_give(putting);
-    client_leave(putting->client);
+    enum rota_client_code code = putting_open(upload, place);
+    if (!code) code = contents_send(upload);
+    if (!code) code = names_give(upload);
+    client_leave(upload->client);
     return code;
 }
 
@@ -302,18 +302,18 @@ enum rota_client_code client_put_all(struct rota_client *client, const struct cl
                                      const struct client_put *puts, uint32_t count,
                                      struct client_sent *sent)
 {
-    struct putting putting = {.client = client, .puts = puts, .count = count, .sent = sent,
+    struct upload upload = {.client = client, .puts = puts, .count = count, .sent = sent,
                               .name = place->name};
     *sent = (struct client_sent){0};
     int64_t pause = PAUSE_MIN;
     enum rota_client_code code;
-    while ((code = put_once(&putting, place))) {
-        putting.waited = waited_so_far(&putting) + pause;
-        if (putting.is_further) pause = PAUSE_MIN, putting.waited = 0;
-        putting.is_further = false;
-        if (putting.is_final || client->is_final || putting.waited > PATIENCE) break;
-        if (client->refusal == WIRE_REFUSED_BUSY || putting.waited > QUIET)
-            wait_tell(&putting, client->reason);
+    while ((code = put_once(&upload, place))) {
+        upload.waited = waited_so_far(&upload) + pause;
+        if (upload.is_further) pause = PAUSE_MIN, upload.waited = 0;
+        upload.is_further = false;
+        if (upload.is_final || client->is_final || upload.waited > PATIENCE) break;
+        if (client->refusal == WIRE_REFUSED_BUSY || upload.waited > QUIET)
+            wait_tell(&upload, client->reason);
         os_sleep_until(os_now() + pause);
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     }
@@ -323,9 +323,9 @@ enum rota_client_code client_put_all(struct rota_client *client, const struct cl
 enum rota_client_code client_bind(struct rota_client *client, const struct client_place *place,
                                   const struct cache_entry *entry)
 {
-    struct putting putting = {.client = client, .name = place->name};
-    enum rota_client_code code = putting_open(&putting, place);
-    if (!code) code = bind(&putting, cache_entry_object(entry), entry);
+    struct upload upload = {.client = client, .name = place->name};
+    enum rota_client_code code = putting_open(&upload, place);
+    if (!code) code = bind(&upload, cache_entry_object(entry), entry);
     client_leave(client);
     return code;
 }

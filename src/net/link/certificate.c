@@ -29,13 +29,13 @@ static bool subject_read(const struct tls_library *library, const X509 *certific
     return length > 0 && length < size - 1 && strlen(text) == (size_t)length;
 }
 
-bool certificate_who(const struct tls_library *library, const X509 *certificate,
-                     struct certificate_who *who)
+bool certificate_identity(const struct tls_library *library, const X509 *certificate,
+                          struct certificate_identity *who)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789._-";
     char role[16];
-    *who = (struct certificate_who){.role = (enum wire_role)0};
+    *who = (struct certificate_identity){.role = (enum wire_role)0};
     if (!subject_read(library, certificate, NID_organizationalUnitName, role, sizeof role)
         || !subject_read(library, certificate, NID_commonName, who->id, sizeof who->id)
         || strspn(who->id, letters) != strlen(who->id))
@@ -60,13 +60,13 @@ static BIO *reader(const struct tls_library *library, const char *pem)
 }
 
 static bool own_use(const struct tls_context *context, const char *pem,
-                    struct certificate_who *who)
+                    struct certificate_identity *who)
 {
     const struct tls_library *library = &context->library;
     BIO *one = reader(library, pem), *other = reader(library, pem);
     EVP_PKEY *key = one ? library->PEM_read_bio_PrivateKey(one, NULL, no_password, NULL) : NULL;
     X509 *own = other ? library->PEM_read_bio_X509(other, NULL, no_password, NULL) : NULL;
-    bool fine = key && own && certificate_who(library, own, who)
+    bool fine = key && own && certificate_identity(library, own, who)
                 && library->SSL_CTX_use_certificate(context->ssl, own) == 1
                 && library->SSL_CTX_use_PrivateKey(context->ssl, key) == 1
                 && library->SSL_CTX_check_private_key(context->ssl) == 1;
@@ -151,11 +151,11 @@ const char *certificate_fault(const struct tls *tls)
     return result == X509_V_OK ? NULL : library->X509_verify_cert_error_string(result);
 }
 
-bool certificate_peer(const struct tls *tls, struct certificate_who *who)
+bool certificate_peer(const struct tls *tls, struct certificate_identity *who)
 {
     const struct tls_library *library = &tls->context->library;
     X509 *peer = library->SSL_get1_peer_certificate(tls->ssl);
-    bool fine = peer && !certificate_fault(tls) && certificate_who(library, peer, who);
+    bool fine = peer && !certificate_fault(tls) && certificate_identity(library, peer, who);
     library->X509_free(peer);
     return fine;
 }

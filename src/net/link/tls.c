@@ -242,7 +242,7 @@ static bool next_read(struct link *link)
 }
 
 // Between workers the side that serves objects is a peer, like the other.
-static bool is_expected(const struct tls_context *context, const struct certificate_who *who,
+static bool is_expected(const struct tls_context *context, const struct certificate_identity *who,
                         bool comes)
 {
     bool are_peers = context->own.role == WIRE_PEER && who->role == WIRE_PEER;
@@ -266,7 +266,7 @@ static bool deny(struct link *link, bool comes, const char *reason)
 
 static bool on_certificate(struct link *link, bool comes)
 {
-    struct certificate_who who;
+    struct certificate_identity who;
     if (!certificate_peer(link->tls, &who)) return deny(link, comes, not_taken);
     if (!is_expected(link->tls->context, &who, comes))
         return deny(link, comes, not_server);

@@ -42,7 +42,7 @@ struct tls_library {
 };
 
 // The identity in a certificate.
-struct certificate_who {
+struct certificate_identity {
     bool is_server;
     enum wire_role role;  // not of a server
     char id[LINK_ID_MAX + 1];
@@ -55,7 +55,7 @@ struct tls_context {
     uint32_t users;
     uint8_t decoy[LINK_SECRET];  // the secret that unknown ids get
     bool has_certificate;        // instead of keys
-    struct certificate_who own;  // the identity in it
+    struct certificate_identity own;  // the identity in it
 };
 
 // `ssl` exists from the first complete record on: a silent or invalid peer costs little.

@@ -75,7 +75,7 @@ struct cache {
     struct memory memory;
     struct map verified;  // contents this process has hashed, with their attributes at that time
     struct os_digest *digest;  // null: nothing was hashed so far
-    struct os_sum *sum;
+    struct os_hash *sum;
     char *buffer;
     struct cache_open_file fresh[CACHE_FRESH_MAX];  // added, and not named yet
     uint32_t fresh_count;
@@ -202,7 +202,7 @@ wire_content cache_entry_content(const struct cache_entry *entry);
 bool cache_entry_has(const struct cache_entry *entry, const wire_content *content);  // or unknown
 
 // SHA-256 of bytes as they arrive; a thread may feed it while others use the cache.
-struct os_sum *cache_sum_open(struct cache *cache, struct cache_error *error);
+struct os_hash *cache_hash_open(struct cache *cache, struct cache_error *error);
 
 // An open content. Until the file is closed it is not evicted, nor, if it is the list of a tree,
 // any of its files. Its bytes are not verified: the caller may do that, and then confirm them.

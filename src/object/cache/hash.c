@@ -13,13 +13,13 @@ static bool digest_open(struct cache *cache, struct cache_error *error)
     if (!cache->buffer) return cache_fail(error, CACHE_BROKEN, "out of memory");
     cache->digest = os_digest_open(&why);
     if (!cache->digest) return cache_fail(error, CACHE_BROKEN, "%s", why.text);
-    cache->sum = os_sum_open(cache->digest);
+    cache->sum = os_hash_open(cache->digest);
     return cache->sum || cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
 }
 
 void cache_hash_close(struct cache *cache)
 {
-    os_sum_close(cache->sum);
+    os_hash_close(cache->sum);
     os_digest_close(cache->digest);
     free(cache->buffer);
     cache->sum = NULL;
@@ -33,23 +33,23 @@ bool cache_hash_begin(struct cache *cache, struct cache_error *error)
         cache_hash_close(cache);
         return false;
     }
-    return os_sum_begin(cache->sum) || cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
+    return os_hash_begin(cache->sum) || cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
 }
 
 void cache_hash_add(struct cache *cache, const void *bytes, size_t count)
 {
-    os_sum_add(cache->sum, bytes, count);
+    os_hash_add(cache->sum, bytes, count);
 }
 
 void cache_hash_end(struct cache *cache, uint8_t hash[CACHE_HASH])
 {
-    os_sum_end(cache->sum, hash);
+    os_hash_end(cache->sum, hash);
 }
 
-struct os_sum *cache_sum_open(struct cache *cache, struct cache_error *error)
+struct os_hash *cache_hash_open(struct cache *cache, struct cache_error *error)
 {
     if (!cache_hash_begin(cache, error)) return NULL;
-    struct os_sum *sum = os_sum_open(cache->digest);
+    struct os_hash *sum = os_hash_open(cache->digest);
     if (!sum) cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
     return sum;
 }

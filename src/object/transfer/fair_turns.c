@@ -69,7 +69,7 @@ static void turn_give(struct peer *peer, int64_t now)
     peer->is_behind = false;
     peer->is_turn_new = true;
     peer->turn_until = before + TURN_TICKS;
-    peer_go_on(peer, now);
+    peer_continue(peer, now);
     peer->is_turn_new = false;
     peer->turn_until = 0;
     *used_by(turns, peer->owner) = turns->now + os_ticks() - before + 1;

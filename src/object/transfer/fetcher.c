@@ -27,7 +27,7 @@ void data_fetcher_close(struct data_fetcher *fetcher)
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) transfer_close(fetcher->transfers[i]);
     fetcher->transfer_count = 0;
     while (data_fetcher_next_done(fetcher, &done)) continue;
-    data_fetcher_tell_lies(fetcher, NULL);
+    data_fetcher_report_false(fetcher, NULL);
     hasher_close(fetcher->hasher);
     ARRAY_RELEASE(&fetcher->memory, fetcher->transfers, fetcher->transfer_capacity);
     if (fetcher->loop >= 0) close(fetcher->loop);
@@ -164,7 +164,7 @@ void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *a
     fetcher->lies = lie;
 }
 
-void data_fetcher_tell_lies(struct data_fetcher *fetcher, struct wire_out *out)
+void data_fetcher_report_false(struct data_fetcher *fetcher, struct wire_out *out)
 {
     struct wire_message message = {.kind = WIRE_FORGED_MESSAGE};
     struct lie *next;

@@ -22,7 +22,7 @@ enum { BUFFER = 256 << 10, RING = 8 * BUFFER };
 struct hasher_job {
     struct hasher_job *next;
     int fd;                  // the thread's; a duplicate
-    struct os_sum *sum;      // the thread's; null: nothing to hash
+    struct os_hash *sum;      // the thread's; null: nothing to hash
     uint64_t hashed, bytes;  // the thread's
     enum hasher_sync sync;
     char *ring;     // null: everything is in the file
@@ -47,7 +47,7 @@ struct hasher {
 
 static void job_close(struct hasher_job *job)
 {
-    os_sum_close(job->sum);
+    os_hash_close(job->sum);
     if (job->fd >= 0) close(job->fd);
     free(job->ring);
     free(job);
@@ -76,7 +76,7 @@ static void ring_hash(struct hasher_job *job, uint64_t count)
 {
     uint32_t at = (uint32_t)(job->hashed % job->size);
     if (count > job->size - at) count = job->size - at;
-    os_sum_add(job->sum, job->ring + at, (size_t)count);
+    os_hash_add(job->sum, job->ring + at, (size_t)count);
     job->hashed += count;
 }
 
@@ -85,7 +85,7 @@ static int file_hash(struct hasher *hasher, struct hasher_job *job, uint64_t cou
     ssize_t got = pread(job->fd, hasher->buffer, (size_t)count, (off_t)job->hashed);
     if (got < 0 && errno == EINTR) return 0;
     if (got <= 0) return got < 0 ? errno : EIO;
-    os_sum_add(job->sum, hasher->buffer, (size_t)got);
+    os_hash_add(job->sum, hasher->buffer, (size_t)got);
     job->hashed += (uint64_t)got;
     return 0;
 }
@@ -143,7 +143,7 @@ static void job_work(struct hasher *hasher, struct hasher_job *job)
     pthread_mutex_unlock(&hasher->lock);
     int reason = job->sum ? job_hash(hasher, job, available) : 0;
     bool whole = !reason && (!job->sum || job->hashed == job->bytes);
-    if (whole && job->sum) os_sum_end(job->sum, hash);
+    if (whole && job->sum) os_hash_end(job->sum, hash);
     if (whole) reason = job_sync(job);
     pthread_mutex_lock(&hasher->lock);
     job->is_taken = false;
@@ -222,7 +222,7 @@ struct hasher_job *hasher_begin(struct cache *cache, int fd, uint64_t bytes,
     struct hasher_job *job = calloc(1, sizeof *job);
     if (!job) return NULL;
     *job = (struct hasher_job){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .bytes = bytes, .sync = sync};
-    if (cache) job->sum = cache_sum_open(cache, NULL);
+    if (cache) job->sum = cache_hash_open(cache, NULL);
     if (job->fd < 0 || (cache && !job->sum)) {
         job_close(job);
         return NULL;

@@ -41,7 +41,7 @@ struct flow {
 
 struct flow *flow_find(const struct data_server *server, rota_object_id object);
 bool flow_begin(struct peer *peer, struct flow *flow);    // false: it cannot be read
-bool flow_go_on(struct peer *peer);    // true: there is nothing to be sent now
+bool flow_continue(struct peer *peer);    // true: there is nothing to be sent now
 void flow_watch(struct peer *peer);
 void flow_end(struct peer *peer);
 void flows_release(struct data_server *server);
@@ -116,7 +116,7 @@ void peer_init(struct peer *peer, struct data_server *server, struct link *link,
 void peer_release(struct peer *peer);
 // Its socket is readable or writable.
 void peer_work(struct peer *peer, bool can_read, int64_t now);
-void peer_go_on(struct peer *peer, int64_t now);     // less is sent to others now
+void peer_continue(struct peer *peer, int64_t now);     // less is sent to others now
 bool peer_has_to_wait(const struct peer *peer);      // until less is sent to others
 int64_t peer_due(const struct peer *peer);
 // It is told why, and disconnected.
@@ -188,7 +188,7 @@ enum transfer_state {
 
 struct source {
     char *address;
-    bool has_lied;
+    bool is_bad_source;
     bool is_tried;  // in this round
 };
 
@@ -226,7 +226,7 @@ struct transfer {
     uint32_t arrival_source;
     bool is_mixed;         // its bytes came from several sources
     bool distrusts_mixed;  // such bytes were wrong once: only one source is used
-    struct os_sum *sum;      // of a small file
+    struct os_hash *sum;      // of a small file
     struct hasher_job *job;  // of a large file, of an existing one, or of the sync
     struct cache_reading found;  // fd -1: none; it existed already, and is being hashed
 
@@ -261,7 +261,7 @@ void transfer_hurry(struct transfer *transfer, int64_t now);  // its time may ha
 void transfer_part(struct transfer *transfer);  // closes its connection
 // The source violated the protocol or sent false bytes. / It is gone, slow or does not have the
 // object.
-void transfer_lied(struct transfer *transfer, int64_t now, const char *reason);
+void transfer_bad_source(struct transfer *transfer, int64_t now, const char *reason);
 void transfer_broken(struct transfer *transfer, int64_t now, const char *reason);
 // fetcher.c: to be reported; if memory runs out it is not.
 void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,

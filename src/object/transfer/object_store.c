@@ -128,7 +128,7 @@ static void missed_put(struct object_store *object_store, rota_object_id object,
 static void fetched_tell(struct object_store *object_store)
 {
     struct data_done done;
-    data_fetcher_tell_lies(object_store->fetcher, &object_store->link->out);
+    data_fetcher_report_false(object_store->fetcher, &object_store->link->out);
     while (data_fetcher_next_done(object_store->fetcher, &done)) {
         struct wire_file file = file_of(done.object, &done.entry);
         if (done.fault == DATA_FINE)

@@ -38,7 +38,7 @@ static struct hasher *hasher_of(const struct transfer *transfer)
 void receive_drop(struct transfer *transfer)
 {
     hasher_drop(hasher_of(transfer), transfer->job);
-    os_sum_close(transfer->sum);
+    os_hash_close(transfer->sum);
     cache_arrival_drop(transfer->fetcher->cache, &transfer->arrival);
     if (transfer->found.fd >= 0) close(transfer->found.fd);
     transfer->found.fd = -1;
@@ -156,7 +156,8 @@ static void list_follow(struct transfer *transfer, int64_t now)
     }
     if (!fine) {
         receive_forget(transfer);
-        transfer_lied(transfer, now, error.text[0] ? error.text : "its list was removed again");
+        transfer_bad_source(transfer, now,
+                            error.text[0] ? error.text : "its list was removed again");
         return;
     }
     wanted_keep_missing(transfer);
@@ -230,7 +231,7 @@ void receive_content(struct transfer *transfer, const struct wire_content *conte
     struct cache_entry entry;
     const char *fault = content_fault(transfer, content, &entry);
     if (fault) {
-        transfer_lied(transfer, now, fault);
+        transfer_bad_source(transfer, now, fault);
         return;
     }
     bool is_same = transfer->is_known && cache_entry_is(&entry, &transfer->entry)
@@ -270,7 +271,7 @@ static bool arrival_begin(struct transfer *transfer)
         return false;
     }
     if (is_inline)
-        transfer->sum = cache_sum_open(fetcher->cache, NULL);
+        transfer->sum = cache_hash_open(fetcher->cache, NULL);
     else
         transfer->job
             = hasher_begin_arrival(fetcher->cache, transfer->arrival.fd, size,
@@ -284,7 +285,7 @@ static void arrival_whole(struct transfer *transfer, int64_t now)
     uint8_t hash[CACHE_HASH];
     transfer_move(transfer, TRANSFER_CHECKING);
     if (transfer->job) return;  // the thread reports when it is done
-    os_sum_end(transfer->sum, hash);
+    os_hash_end(transfer->sum, hash);
     receive_checked(transfer, hash, now);
 }
 
@@ -295,7 +296,7 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
                 && cache_entry_is(&entry, next_of(transfer)) && piece->offset == transfer->written;
     uint64_t size = fine ? size_of(transfer, next_of(transfer)) : 0;
     if (!fine || piece->bytes != size - transfer->written) {
-        transfer_lied(transfer, now, "it sent a piece that was not requested");
+        transfer_bad_source(transfer, now, "it sent a piece that was not requested");
         return;
     }
     if (transfer->arrival.fd < 0 && !arrival_begin(transfer)) return;
@@ -329,7 +330,7 @@ void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count,
     transfer->piece -= count;
     transfer->progress += count;
     transfer->pace.bytes += count;
-    if (transfer->sum) os_sum_add(transfer->sum, bytes, count);
+    if (transfer->sum) os_hash_add(transfer->sum, bytes, count);
     if (transfer->job) hasher_more(hasher_of(transfer), transfer->job, transfer->written);
     if (transfer->piece == 0) arrival_whole(transfer, now);
 }
@@ -338,7 +339,7 @@ void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count,
 static void hash_differs(struct transfer *transfer, int64_t now)
 {
     if (!transfer->is_mixed) {
-        transfer_lied(transfer, now, "the bytes it sent do not match their hash");
+        transfer_bad_source(transfer, now, "the bytes it sent do not match their hash");
         return;
     }
     receive_drop(transfer);

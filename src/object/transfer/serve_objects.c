@@ -113,7 +113,7 @@ static void peer_revoke(struct peer *peer, int64_t now)
     put_drop(server->cache, &peer->put);
     flow_end(peer);
     peer_deny(peer, WIRE_REFUSED_ROLE, DATA_REVOKED);
-    peer_go_on(peer, now);
+    peer_continue(peer, now);
 }
 
 uint32_t data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now)
@@ -242,16 +242,16 @@ void data_server_work(struct data_server *server, int64_t now)
 {
     struct os_ready ready[READY_MAX];
     uint32_t count = os_loop_wait(server->loop, ready, READY_MAX, 0);
-    bool somebody_knocks = false;
+    bool has_new_connections = false;
     for (uint32_t i = 0; i < count; i++) {
         if (ready[i].owner == server)
-            somebody_knocks = true;
+            has_new_connections = true;
         else
             peer_work(ready[i].owner, ready[i].can_read, now);
     }
     for (uint32_t i = 0; i < server->peer_count; i++)
         if (server->peers[i]->is_waiting && !peer_has_to_wait(server->peers[i]))
-            peer_go_on(server->peers[i], now);
+            peer_continue(server->peers[i], now);
     turns_give(server, now);
     peers_remove_gone(server, now);
     struct data_adoption adoption;
@@ -259,5 +259,5 @@ void data_server_work(struct data_server *server, int64_t now)
     while (connection_queue_next(server, now, &adoption, &leaves))
         adopted_enter(server, &adoption, leaves, now);
     server->worked = now;
-    if (somebody_knocks) peers_accept(server, now);   // last: it may close other connections
+    if (has_new_connections) peers_accept(server, now);   // last: it may close other connections
 }

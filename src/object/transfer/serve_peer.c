@@ -194,7 +194,7 @@ static ssize_t send_some(struct peer *peer, size_t count)
 }
 
 // True: everything that can be sent now was sent. False: there may be more to do at once.
-static bool sending_go_on(struct peer *peer, uint64_t *turn)
+static bool sending_continue(struct peer *peer, uint64_t *turn)
 {
     uint64_t left = peer->sending.bytes - peer->offset;
     if (left == 0) {
@@ -268,7 +268,7 @@ static void peer_watch(struct peer *peer)
 }
 
 // A header is sent before its bytes, and bytes before the next header.
-void peer_go_on(struct peer *peer, int64_t now)
+void peer_continue(struct peer *peer, int64_t now)
 {
     struct link *link = peer->link;
     uint64_t turn = DATA_TURN;
@@ -277,11 +277,11 @@ void peer_go_on(struct peer *peer, int64_t now)
         if (link->out.length)
             over = true;
         else if (peer->sending.fd >= 0)
-            over = sending_go_on(peer, &turn);
+            over = sending_continue(peer, &turn);
         else if (peer->flow)
-            over = flow_go_on(peer);
+            over = flow_continue(peer);
         else if (peer->put.left && peer->state != PEER_LEAVING)
-            over = put_go_on(peer);
+            over = put_continue(peer);
         else
             over = message_take(peer, now);
     }
@@ -304,7 +304,7 @@ void peer_work(struct peer *peer, bool can_read, int64_t now)
     can_read = can_read && !peer->is_behind;   // messages already received are processed first
     if ((can_read || is_opening) && !link_work(peer->link)) peer->state = PEER_GONE;
     if (peer->link->state == LINK_OPEN)
-        peer_go_on(peer, now);
+        peer_continue(peer, now);
     else
         peer_watch(peer);
 }

@@ -64,7 +64,7 @@ void data_server_flow_over(struct data_server *server, rota_object_id object, in
     flow->is_over = true;
     flow->is_done = flow->is_left;
     for (uint32_t i = 0; i < server->peer_count; i++)
-        if (server->peers[i]->flow == flow) peer_go_on(server->peers[i], now);
+        if (server->peers[i]->flow == flow) peer_continue(server->peers[i], now);
 }
 
 bool data_server_next_flowed(struct data_server *server, rota_object_id *object)
@@ -127,7 +127,7 @@ void flow_watch(struct peer *peer)
     peer->is_flow_watched = reads;
 }
 
-bool flow_go_on(struct peer *peer)
+bool flow_continue(struct peer *peer)
 {
     struct wire_message piece = {.kind = WIRE_PIECE_MESSAGE};
     struct wire_out *out = &peer->link->out;

@@ -141,7 +141,7 @@ static bool source_choose(struct transfer *transfer, uint32_t *left)
     *left = 0;
     for (uint32_t i = 0; i < transfer->source_count; i++) {
         const struct source *source = &transfer->sources[i];
-        if (source->has_lied || source->is_tried) continue;
+        if (source->is_bad_source || source->is_tried) continue;
         ++*left;
         if (!source_is_free(transfer, source->address)) continue;
         transfer->source = i;
@@ -176,7 +176,7 @@ static void round_next(struct transfer *transfer, int64_t now)
     bool somebody = false;
     for (uint32_t i = 0; i < transfer->source_count; i++) {
         transfer->sources[i].is_tried = false;
-        somebody |= !transfer->sources[i].has_lied;
+        somebody |= !transfer->sources[i].is_bad_source;
     }
     if (++transfer->round < DATA_ROUNDS && somebody)
         transfer->due = now + pauses[transfer->round];
@@ -195,10 +195,10 @@ static void transfer_retry(struct transfer *transfer, int64_t now, const char *r
     if (!source_choose(transfer, &left) && left == 0) round_next(transfer, now);
 }
 
-void transfer_lied(struct transfer *transfer, int64_t now, const char *reason)
+void transfer_bad_source(struct transfer *transfer, int64_t now, const char *reason)
 {
     struct source *source = &transfer->sources[transfer->source];
-    source->has_lied = true;
+    source->is_bad_source = true;
     lie_note(transfer->fetcher, transfer->object, source->address, reason);
     receive_drop(transfer);
     transfer_retry(transfer, now, reason);
@@ -263,7 +263,7 @@ static void on_message(struct transfer *transfer, const struct wire_message *mes
     else if (message->kind == WIRE_PIECE_MESSAGE && !is_asking)
         receive_piece(transfer, &message->piece, now);
     else
-        transfer_lied(transfer, now, "the source sent an unexpected message");
+        transfer_bad_source(transfer, now, "the source sent an unexpected message");
 }
 
 // Processes all that has arrived, as long as a source is connected.
@@ -287,7 +287,7 @@ static void input_take(struct transfer *transfer, int64_t now)
         if (result == WIRE_GOT)
             on_message(transfer, &message, now);
         else
-            transfer_lied(transfer, now, "the source sent an invalid message");
+            transfer_bad_source(transfer, now, "the source sent an invalid message");
     }
 }
 

@@ -181,7 +181,7 @@ void data_fetcher_work(struct data_fetcher *fetcher, int64_t now);
 bool data_fetcher_next_done(struct data_fetcher *fetcher, struct data_done *done);
 // Sends FORGED for each source that sent something that was not requested, or false bytes, once
 // each. At most 1,024 wait until this is called. `out` null: they are dropped.
-void data_fetcher_tell_lies(struct data_fetcher *fetcher, struct wire_out *out);
+void data_fetcher_report_false(struct data_fetcher *fetcher, struct wire_out *out);
 
 // ---- object_store.c: the object store of a rota server, in a thread of its own --------------
 

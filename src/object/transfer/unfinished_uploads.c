@@ -160,6 +160,6 @@ bool disk_make_room(struct peer *peer)
     if (!other) return false;
     put_drop(server->cache, &other->put);
     put_deny(other, WIRE_REFUSED_FULL, no_room);
-    peer_go_on(other, server->worked);
+    peer_continue(other, server->worked);
     return true;
 }

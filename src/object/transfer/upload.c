@@ -32,7 +32,7 @@ void put_init(struct put *put)
 void put_drop(struct cache *cache, struct put *put)
 {
     cache_arrival_drop(cache, &put->arrival);
-    os_sum_close(put->sum);
+    os_hash_close(put->sum);
     put_init(put);
 }
 
@@ -84,7 +84,7 @@ static void put_whole(struct peer *peer)
     struct cache_entry entry = put->entry;
     uint8_t hash[CACHE_HASH];
     char text[CACHE_ENTRY_TEXT];
-    os_sum_end(put->sum, hash);
+    os_hash_end(put->sum, hash);
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
         // The wrong bytes may be those of the previous connection: the client starts again.
         enum wire_code code = put->is_resumed ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_CONFLICT;
@@ -114,7 +114,7 @@ static bool put_begin(struct peer *peer, const struct cache_entry *entry)
     errno = 0;
     put->entry = *entry;
     bool fine = cache_arrival_open(peer->server->cache, &put->arrival, &error);
-    if (fine) put->sum = cache_sum_open(peer->server->cache, &error);
+    if (fine) put->sum = cache_hash_open(peer->server->cache, &error);
     if (fine && put->sum) return true;
     deny_cache(peer, &error, errno);
     return false;
@@ -167,7 +167,7 @@ static bool put_write(struct peer *peer, const char *bytes, uint32_t count)
     }
 }
 
-bool put_go_on(struct peer *peer)
+bool put_continue(struct peer *peer)
 {
     struct put *put = &peer->put;
     const char *bytes;
@@ -180,7 +180,7 @@ bool put_go_on(struct peer *peer)
         deny_cache(peer, &error, reason);
         return true;
     }
-    os_sum_add(put->sum, bytes, count);
+    os_hash_add(put->sum, bytes, count);
     put->written += count;
     put->left -= count;
     peer->pace.bytes += count;

@@ -6,7 +6,7 @@
 struct put {
     struct cache_entry entry;
     struct cache_arrival arrival;  // fd -1: none
-    struct os_sum *sum;
+    struct os_hash *sum;
     uint64_t written, left;
     bool is_resumed;               // it begins with bytes of another connection
     struct data_owner owner;       // of one whose peer disconnected,
@@ -41,7 +41,7 @@ void put_deny(struct peer *peer, enum wire_code code, const char *reason);
 extern const char no_room[];
 void on_offer(struct peer *peer, const struct wire_offer *offer, int64_t now);
 void on_put_piece(struct peer *peer, const struct wire_piece *piece, int64_t now);
-bool put_go_on(struct peer *peer);    // true: all that has arrived was processed
+bool put_continue(struct peer *peer);    // true: all that has arrived was processed
 void upload_report(struct peer *peer, const char *reason);    // "": it was not refused
 void on_bind(struct peer *peer, const struct wire_bind *bind, int64_t now);
 

@@ -88,7 +88,7 @@ void cluster_close(struct cluster *cluster)
     free(cluster->over);
     free(cluster->tried);
     free(cluster->doubts);
-    free(cluster->liars);
+    free(cluster->bad_sources);
     cluster_object_store_close(cluster);
     map_release(&memory_heap, &cluster->workers_by_id);
     map_release(&memory_heap, &cluster->workers_by_folder);

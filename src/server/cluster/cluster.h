@@ -97,8 +97,8 @@ struct cluster {
     struct cluster_stored *stored;
     uint32_t stored_count, stored_capacity;
     struct cluster_reader *readers, **readers_end;  // clients that wait for an object, oldest first
-    struct cluster_doubt *doubts;      // replicas.h
-    struct cluster_liar *liars;        // object_hashes.c; null: none so far
+    struct cluster_unverified *doubts;      // replicas.h
+    struct cluster_bad_source *bad_sources;        // object_hashes.c; null: none so far
     rota_time sweep_at;            // ticks
     struct map workers_by_id;      // index + 1
     struct map workers_by_folder;  // the last worker with this folder: index + 1
@@ -258,7 +258,7 @@ void cluster_tell_ended(struct cluster *cluster, const struct rota_action *actio
 void cluster_tell_over(struct cluster *cluster, const struct rota_action *action);
 struct wire_over cluster_over_of(const struct rota_action *action);
 // Counts the tasks of a job by result. True: none of the others can progress without a request.
-bool cluster_job_rests(const struct cluster *cluster, struct wire_over *over);
+bool cluster_job_is_idle(const struct cluster *cluster, struct wire_over *over);
 
 // ---- event_feed.c: clients that follow the journal ------------------------------------------
 

@@ -28,7 +28,7 @@ static bool object_is_away(struct cluster *cluster, const struct cluster_worker 
     rota_worker_id *holders = cluster_keep(cluster, count, sizeof *holders);
     rota_object_workers(rota, object, ROTA_SET_LOCATED, holders, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (cluster_is_liar(cluster, object, holders[i])) continue;
+        if (cluster_is_bad_source(cluster, object, holders[i])) continue;
         const struct cluster_worker *holder = cluster_worker_get(cluster, holders[i]);
         if (holder == reader || !is_away(holder, reader)) return false;
         away++;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 // Of two entries with the same slot the older one is dropped: it is only asked again.
-enum { LIARS = 4096 };
-struct cluster_liar {
+enum { BAD_SOURCES = 4096 };
+struct cluster_bad_source {
     rota_object_id object;
     rota_worker_id worker;
     struct rota_content content;  // the content it should have had
@@ -39,45 +39,48 @@ bool cluster_is_false(const struct cluster *cluster, const struct wire_file *fil
 
 // ---- Workers that sent false content --------------------------------------------------------
 
-static struct cluster_liar *place_of(const struct cluster *cluster, rota_object_id object,
-                                 rota_worker_id worker)
+static struct cluster_bad_source *place_of(const struct cluster *cluster, rota_object_id object,
+                                           rota_worker_id worker)
 {
     uint64_t hash = hash_mix(ID_HASH(object), worker.number);
-    return &cluster->liars[hash % LIARS];
+    return &cluster->bad_sources[hash % BAD_SOURCES];
 }
 
 // Null: the worker is not known as a source of false content.
-static struct cluster_liar *liar_find(const struct cluster *cluster, rota_object_id object,
-                                  rota_worker_id worker)
+static struct cluster_bad_source *bad_source_find(const struct cluster *cluster,
+                                                  rota_object_id object, rota_worker_id worker)
 {
-    if (!cluster->liars) return NULL;
-    struct cluster_liar *liar = place_of(cluster, object, worker);
-    bool is_it = SAME_ID(liar->object, object) && liar->worker.number == worker.number;
-    return is_it ? liar : NULL;
+    if (!cluster->bad_sources) return NULL;
+    struct cluster_bad_source *source = place_of(cluster, object, worker);
+    bool is_it = SAME_ID(source->object, object) && source->worker.number == worker.number;
+    return is_it ? source : NULL;
 }
 
-bool cluster_is_liar(const struct cluster *cluster, rota_object_id object, rota_worker_id worker)
+bool cluster_is_bad_source(const struct cluster *cluster, rota_object_id object,
+                           rota_worker_id worker)
 {
     struct rota_content content;
-    const struct cluster_liar *liar = liar_find(cluster, object, worker);
-    return liar && rota_object_content(cluster->server->rota, object, &content)
-           && wire_content_is(&content, &liar->content);
+    const struct cluster_bad_source *source = bad_source_find(cluster, object, worker);
+    return source && rota_object_content(cluster->server->rota, object, &content)
+           && wire_content_is(&content, &source->content);
 }
 
-void cluster_liars_forget(struct cluster *cluster, rota_worker_id worker, const wire_files *made)
+void cluster_bad_sources_forget(struct cluster *cluster, rota_worker_id worker,
+                                const wire_files *made)
 {
     for (uint32_t i = 0; i < made->count; i++) {
-        struct cluster_liar *liar = liar_find(cluster, made->items[i].object, worker);
-        if (liar) *liar = (struct cluster_liar){0};
+        struct cluster_bad_source *source = bad_source_find(cluster, made->items[i].object, worker);
+        if (source) *source = (struct cluster_bad_source){0};
     }
 }
 
-static void liar_note(struct cluster *cluster, rota_object_id object, rota_worker_id worker)
+static void bad_source_note(struct cluster *cluster, rota_object_id object, rota_worker_id worker)
 {
-    struct cluster_liar liar = {.object = object, .worker = worker};
-    if (!rota_object_content(cluster->server->rota, object, &liar.content)) return;
-    if (!cluster->liars) cluster->liars = cluster_allocate(LIARS, sizeof *cluster->liars);
-    *place_of(cluster, object, worker) = liar;
+    struct cluster_bad_source source = {.object = object, .worker = worker};
+    if (!rota_object_content(cluster->server->rota, object, &source.content)) return;
+    if (!cluster->bad_sources)
+        cluster->bad_sources = cluster_allocate(BAD_SOURCES, sizeof *cluster->bad_sources);
+    *place_of(cluster, object, worker) = source;
 }
 
 static const struct cluster_worker *holder_find(const struct cluster *cluster,
@@ -114,7 +117,7 @@ bool cluster_forged(struct cluster *cluster, struct cluster_peer *peer,
                              "no worker there is known to hold that object");
         return true;
     }
-    liar_note(cluster, forged->object, holder->id);
+    bad_source_note(cluster, forged->object, holder->id);
     cluster_readers_forged(cluster, forged->object);
     event.replica.worker = holder->id;
     event.replica.object = forged->object;

@@ -60,7 +60,7 @@ uint32_t cluster_sources(struct cluster *cluster, rota_object_id object,
     for (uint32_t i = 0; i < count && found < CLUSTER_SOURCES; i++) {
         struct cluster_worker *source = cluster_worker_get(cluster, holders[(at + i) % count]);
         if (!can_serve(source, reader)
-            || cluster_is_liar(cluster, object, holders[(at + i) % count]))
+            || cluster_is_bad_source(cluster, object, holders[(at + i) % count]))
             continue;
         addresses[found++] = wire_text_of(source->address);
         cluster_serve_put(cluster, source->peer, object, ticket);
@@ -139,10 +139,10 @@ static void holder_lost(struct cluster *cluster, rota_worker_id holder, rota_obj
 static uint32_t doubt(struct cluster *cluster, rota_object_id object)
 {
     if (!cluster->doubts)
-        cluster->doubts = cluster_allocate(CLUSTER_DOUBTS, sizeof *cluster->doubts);
-    struct cluster_doubt *at = &cluster->doubts[ID_HASH(object) % CLUSTER_DOUBTS];
+        cluster->doubts = cluster_allocate(CLUSTER_UNVERIFIED_MAX, sizeof *cluster->doubts);
+    struct cluster_unverified *at = &cluster->doubts[ID_HASH(object) % CLUSTER_UNVERIFIED_MAX];
     bool same = SAME_ID(at->object, object);
-    if (!same) *at = (struct cluster_doubt){.object = object};
+    if (!same) *at = (struct cluster_unverified){.object = object};
     return ++at->missed;
 }
 

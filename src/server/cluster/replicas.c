@@ -50,7 +50,7 @@ static void replicas_tell(struct cluster *cluster, struct cluster_peer *peer,
         const struct wire_file *file = &files->items[i];
         bool is_news = kind == ROTA_EVENT_OBJECT_HELD;
         bool is_refused = is_stray(cluster, file->object)
-                          || cluster_is_liar(cluster, file->object, peer->worker->id);
+                          || cluster_is_bad_source(cluster, file->object, peer->worker->id);
         if (is_news && is_refused) continue;
         // Content other than the recorded one is not a copy, whatever was reported before.
         bool is_false = is_news && cluster_is_false(cluster, file);

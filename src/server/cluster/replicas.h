@@ -21,11 +21,11 @@ void cluster_streamed(struct cluster *cluster, struct cluster_peer *peer, const 
 
 // An object that could not be fetched although a copy was recorded; a table with this many slots,
 // by hash.
-struct cluster_doubt {
+struct cluster_unverified {
     rota_object_id object;
     uint32_t missed;
 };
-enum { CLUSTER_DOUBTS = 256, CLUSTER_MISSED_MAX = 3, CLUSTER_REMADE_MAX = 3 };
+enum { CLUSTER_UNVERIFIED_MAX = 256, CLUSTER_MISSED_MAX = 3, CLUSTER_REMADE_MAX = 3 };
 
 // ---- object_hashes.c: recorded content, and false content -----------------------------------
 
@@ -34,10 +34,12 @@ void cluster_content_fill(struct cluster *cluster, struct wire_fetch *fetch);
 // A reported copy has other content than the recorded one.
 bool cluster_is_false(const struct cluster *cluster, const struct wire_file *file);
 // The worker sent false bytes, and is not asked for that content again.
-bool cluster_is_liar(const struct cluster *cluster, rota_object_id object, rota_worker_id worker);
+bool cluster_is_bad_source(const struct cluster *cluster, rota_object_id object,
+                           rota_worker_id worker);
 // An attempt of the worker has made these objects: its copies are new, even if the content is the
 // same.
-void cluster_liars_forget(struct cluster *cluster, rota_worker_id worker, const wire_files *made);
+void cluster_bad_sources_forget(struct cluster *cluster, rota_worker_id worker,
+                                const wire_files *made);
 // True: the connection stays open.
 bool cluster_forged(struct cluster *cluster, struct cluster_peer *peer,
                     const struct wire_forged *forged);

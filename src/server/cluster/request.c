@@ -159,7 +159,7 @@ static bool event_of(const struct wire_change *change, struct rota_event *event)
 static enum rota_error close_job(struct cluster *cluster, uint32_t job)
 {
     struct wire_over over = {.job = job};
-    cluster_job_rests(cluster, &over);
+    cluster_job_is_idle(cluster, &over);
     over.aborted = over.tasks - over.succeeded - over.failed;
     return cluster_job_close(cluster, &over);
 }

@@ -327,7 +327,7 @@ static void job_restored(void *context, rota_job_id id)
     struct cluster *cluster = context;
     struct wire_over over = {.job = id.number};
     cluster_job_get(cluster, id)->closes = true;
-    if (is_success(cluster, id.number) && cluster_job_rests(cluster, &over))
+    if (is_success(cluster, id.number) && cluster_job_is_idle(cluster, &over))
         over_add(cluster, &over);
 }
 

@@ -175,7 +175,7 @@ static void epoch_open(struct cluster *cluster, rota_time now)
     epoch_keep(cluster);
     row_put(cluster, SELF_OPENED, (uint64_t)now);
     cluster->token = cluster->token_first
-        = PLANTED(TOKEN_ANEW) ? 0 : cluster->epoch << CLUSTER_TOKENS;
+        = PLANTED(TOKEN_RESET) ? 0 : cluster->epoch << CLUSTER_TOKENS;
 }
 
 // ---- Leases ------------------------------------------------------------------------------------

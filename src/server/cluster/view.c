@@ -37,7 +37,7 @@ static bool job_see(struct cluster *cluster, uint32_t job, struct wire_seen *see
 {
     struct wire_over over = {.job = job};
     bool is_there = rota_job_status(cluster->server->rota, (rota_job_id){job})[0];
-    bool rests = is_there && cluster_job_rests(cluster, &over);
+    bool rests = is_there && cluster_job_is_idle(cluster, &over);
     if (!is_there && !cluster_over_find(cluster, job, &over)) return false;
     seen->flags = rests || !is_there ? WIRE_SEEN_OVER : 0;
     if (rota_job_is_paused(cluster->server->rota, (rota_job_id){job}))

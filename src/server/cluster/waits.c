@@ -142,7 +142,7 @@ void cluster_tell_over(struct cluster *cluster, const struct rota_action *action
 }
 
 // A handler for a failure that did not happen does not count as a task.
-bool cluster_job_rests(const struct cluster *cluster, struct wire_over *over)
+bool cluster_job_is_idle(const struct cluster *cluster, struct wire_over *over)
 {
     const struct rota *rota = cluster->server->rota;
     rota_task_id task = {over->job, 1};
@@ -165,7 +165,7 @@ static void watch_look(struct cluster *cluster, struct cluster_watch *watch)
 {
     struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
     message.over.job = watch->job;
-    if (!cluster_job_rests(cluster, &message.over)) return;
+    if (!cluster_job_is_idle(cluster, &message.over)) return;
     if (!message.over.tasks) cluster_over_find(cluster, watch->job, &message.over);
     wire_put(cluster_later(cluster, watch->peer), &message);
     watch_end(cluster, watch);

@@ -74,7 +74,7 @@ bool cluster_worker_greet(struct cluster *cluster, struct cluster_peer *peer,
     }
     cluster_identity_take(cluster, worker, peer, greet);
     worker->connection = greet->connection;
-    worker->went_on = greet->boot == worker->boot;
+    worker->is_same_process = greet->boot == worker->boot;
     worker->boot = greet->boot;
     worker->beat = 0;
     worker->peer = peer;
@@ -165,7 +165,7 @@ static void attempt_lost(struct cluster *cluster, const struct cluster_worker *w
     event.report.task = task;
     event.report.attempt = view->attempt;
     event.report.outcome = ROTA_OUTCOME_LOST;
-    event.report.unstarted = worker->went_on || had_left;
+    event.report.unstarted = worker->is_same_process || had_left;
     cluster_loss_bound(cluster, CLUSTER_LACKS_NOTHING, &event);
     server_step(cluster->server, &event);
 }

@@ -19,7 +19,7 @@ enum { BEATS_MISSED = 3, PROBE_EVERY = 1000000, TEXT = 600, MINUTE = 60000000 };
 
 static void who_load(struct cluster *cluster, struct cluster_worker *worker)
 {
-    struct cluster_who *who = &worker->who;
+    struct cluster_identity *who = &worker->who;
     const char *text = who->is_loaded ? NULL : cluster_worker_row_find(cluster, worker->id);
     who->is_loaded = true;
     if (!text) return;
@@ -32,7 +32,7 @@ static void who_load(struct cluster *cluster, struct cluster_worker *worker)
 
 static void who_keep(struct cluster *cluster, const struct cluster_worker *worker)
 {
-    const struct cluster_who *who = &worker->who;
+    const struct cluster_identity *who = &worker->who;
     char *text = cluster_keep(cluster, TEXT, 1);
     if (who->is_known)
         snprintf(text, TEXT, "%016" PRIx64 " %016" PRIx64 " %s", who->folder, who->place, who->key);
@@ -172,7 +172,7 @@ const char *cluster_identity_fault(struct cluster *cluster, struct cluster_worke
                                enum wire_code *code)
 {
     struct rota_worker_view view;
-    const struct cluster_who *who = &worker->who;
+    const struct cluster_identity *who = &worker->who;
     who_load(cluster, worker);
     *code = WIRE_REFUSED_NAME;
     bool is_gone = cluster->limits.key_is_gone && who->is_known
@@ -199,7 +199,7 @@ const char *cluster_identity_fault(struct cluster *cluster, struct cluster_worke
 void cluster_identity_take(struct cluster *cluster, struct cluster_worker *worker,
                            const struct cluster_peer *peer, const struct wire_greet *greet)
 {
-    struct cluster_who *who = &worker->who;
+    struct cluster_identity *who = &worker->who;
     bool is_same = who->is_known && who->folder == greet->folder && who->place == greet->place
                    && strcmp(who->key, peer->id) == 0;
     worker->contested = worker->probed = 0;
@@ -213,7 +213,7 @@ void cluster_identity_take(struct cluster *cluster, struct cluster_worker *worke
         map_put(&cluster->workers_by_folder, greet->folder, at);
     }
     if (is_same) return;
-    *who = (struct cluster_who){.is_loaded = true, .is_known = true, .folder = greet->folder,
+    *who = (struct cluster_identity){.is_loaded = true, .is_known = true, .folder = greet->folder,
                             .place = greet->place};
     snprintf(who->key, sizeof who->key, "%s", peer->id);
     who_keep(cluster, worker);
@@ -223,7 +223,7 @@ bool cluster_identity_forget(struct cluster *cluster, struct cluster_worker *wor
 {
     struct rota_worker_view view;
     if (worker->peer || rota_worker_look(cluster->server->rota, worker->id, &view)) return false;
-    worker->who = (struct cluster_who){.is_loaded = true};
+    worker->who = (struct cluster_identity){.is_loaded = true};
     who_keep(cluster, worker);
     return true;
 }

@@ -175,7 +175,7 @@ static bool finished_take(struct cluster *cluster, struct cluster_peer *peer,
     if (counts || is_late_result(cluster, peer, &view, &event, finished->token)) {
         cluster_ahead_ended(cluster, finished);
         cluster_reason_note(cluster, finished);
-        cluster_liars_forget(cluster, peer->worker->id, &finished->outputs);
+        cluster_bad_sources_forget(cluster, peer->worker->id, &finished->outputs);
         if (!attempt_end_note(cluster->server, finished, peer->worker->id)) cluster_no_memory();
         recorded_put(cluster, peer, finished, WIRE_NOW_RECORDED);
         result_note(cluster, peer, view.key, finished);

@@ -6,7 +6,7 @@
 // ---- worker.c: workers ----------------------------------------------------------------------
 
 // The owner of a name. It is stored.
-struct cluster_who {
+struct cluster_identity {
     char key[40];            // "": the server's own socket
     uint64_t folder, place;
     bool is_loaded, is_known;
@@ -24,7 +24,7 @@ struct cluster_tokens {
 
 struct cluster_worker {
     rota_worker_id id;
-    struct cluster_who who;
+    struct cluster_identity who;
     char from[72];             // of its last connection
     rota_time since;           // when its process first joined; 0: before this server process
     rota_time contested;       // ticks: when another worker joined with its folder; 0: never
@@ -33,7 +33,7 @@ struct cluster_worker {
     char *user;                 // the user of its commands; null: not reported since the start
     struct cluster_peer *peer;  // null: it is disconnected
     uint64_t connection, boot;
-    bool went_on;              // its process is the same as that of the previous connection
+    bool is_same_process;              // its process is the same as that of the previous connection
     uint64_t beat;             // the newest that was received
     rota_time heard;           // ticks
     rota_time joined, given;   // ticks: time of its last JOIN, and of the last RUN sent

@@ -298,7 +298,7 @@ void serve_audit_settled(struct serve *serve)
 }
 
 // The object store reports for the clients that uploaded something, and for itself. The text about
-// a client is that of serve_audit_who().
+// a client is that of serve_audit_identity().
 static void object_store_put(struct json *json, const struct wire_message *message)
 {
     bool speaks_for = message->kind == WIRE_BROUGHT_MESSAGE && message->brought.who.length;
@@ -341,7 +341,7 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
     free(line.bytes);
 }
 
-char *serve_audit_who(struct serve *serve, const struct serve_peer *peer)
+char *serve_audit_identity(struct serve *serve, const struct serve_peer *peer)
 {
     char *text = NULL;
     size_t size = 0;

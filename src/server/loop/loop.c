@@ -111,7 +111,8 @@ static void peer_work(struct serve *serve, struct serve_peer *peer)
     serve_reserve(serve, peer);
     bool open = serve_may_read(serve, peer) ? link_work(peer->link) : link_flush(peer->link);
     if (!open) peer->is_gone = true;
-    if (serve->questions && peer->link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
+    if (serve->questions && peer->link->out.length < OUTPUT_FEW)
+        serve_questions_resume(serve, peer);
     if (peer->link->state == LINK_OPEN && !peer->peer) peer_open(serve, peer);
     serve_count(peer);
     if (!peer->is_gone) serve_watch(serve, peer);
@@ -127,7 +128,7 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
     if (link->out.failed && !link->out.too_long) cluster_no_memory();
     bool slow = peer != serve->object_store_peer && link->out.length - link->out.sent > OUTPUT_MAX;
     if (slow || link->out.failed || (link->out.length && !link_flush(link))) peer->is_gone = true;
-    if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
+    if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_resume(serve, peer);
     bool done = peer->peer && peer->peer->closing && !link->out.length;
     if (done) peer->is_gone = true;
     if (peer->is_gone) {
@@ -212,7 +213,7 @@ static void inputs_take(struct serve *serve)
         serve_questions_drop(serve, peer);
         serve_audit_stranger(serve, peer);
         if (peer->peer) peer->owner = peer->peer->share->number;
-        char *who = peer->is_given ? serve_audit_who(serve, peer) : NULL;
+        char *who = peer->is_given ? serve_audit_identity(serve, peer) : NULL;
         if (peer->peer) cluster_peer_remove(&serve->cluster, peer->peer);
         peer->peer = NULL;
         if (peer->is_given) serve_data_give(serve, peer, who);

@@ -202,7 +202,7 @@ void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer);
 // has to be disconnected
 void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer);
 // The identity of a peer as JSON fields for the audit log, from malloc. Null: no log is kept.
-char *serve_audit_who(struct serve *serve, const struct serve_peer *peer);
+char *serve_audit_identity(struct serve *serve, const struct serve_peer *peer);
 
 // ---- queries.c: queries to the database -----------------------------------------------------
 
@@ -212,5 +212,5 @@ void serve_questions_look(struct serve *serve, int64_t now);  // ends answers wi
 void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask);
 void serve_answer(struct serve *serve, struct serve_question *question);  // data has arrived
 // the peer reads again
-void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer);
+void serve_questions_resume(struct serve *serve, const struct serve_peer *peer);
 void serve_questions_drop(struct serve *serve, const struct serve_peer *peer);  // null: all

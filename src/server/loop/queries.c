@@ -134,7 +134,7 @@ void serve_answer(struct serve *serve, struct serve_question *question)
     question_end(serve, question);
 }
 
-void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer)
+void serve_questions_resume(struct serve *serve, const struct serve_peer *peer)
 {
     for (struct serve_question *question = serve->questions; question; question = question->next) {
         if (!question->rests || question->peer != peer) continue;

@@ -181,7 +181,7 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
     service_status(agent, "connected to", address_of(agent));
     server_beat(agent);
     inventory_tell(&agent->inventory, &agent->inputs.cache, &agent->server->out);
-    inputs_lies_tell(agent);
+    inputs_report_false(agent);
     agent->unsent = agent->spool.first;
 }
 

@@ -168,7 +168,7 @@ struct decide_answer decide_run(struct decide *decide, uint64_t connection,
     return begin(decide, attempts_add(&decide->attempts, &fresh), now);
 }
 
-struct decide_answer decide_go_on(struct decide *decide, struct attempt *attempt, int64_t now)
+struct decide_answer decide_continue(struct decide *decide, struct attempt *attempt, int64_t now)
 {
     struct decide_answer answer = {.verdict = DECIDE_IGNORE};
     if (attempt->state == ATTEMPT_HELD) answer = begin(decide, attempt, now);

@@ -126,7 +126,7 @@ struct decide_answer {
 struct decide_answer decide_run(struct decide *decide, uint64_t connection,
                                 const struct wire_run *run, int64_t now);
 // For a HELD attempt whose older attempts have ended; IGNORE: it still has to wait.
-struct decide_answer decide_go_on(struct decide *decide, struct attempt *attempt, int64_t now);
+struct decide_answer decide_continue(struct decide *decide, struct attempt *attempt, int64_t now);
 // The next attempt after one that must end now, and how: null is the end. Mark it at once.
 struct attempt *decide_must_end(const struct decide *decide, const struct attempt *after,
                                 int64_t now);

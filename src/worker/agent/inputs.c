@@ -173,9 +173,9 @@ static void missed_put(struct agent *agent, rota_object_id object, const char *r
 
 // The server logs it, and sends no other workers there. Without a server the reports wait for the
 // next connection.
-void inputs_lies_tell(struct agent *agent)
+void inputs_report_false(struct agent *agent)
 {
-    if (agent->is_welcome) data_fetcher_tell_lies(agent->inputs.fetcher, &agent->server->out);
+    if (agent->is_welcome) data_fetcher_report_false(agent->inputs.fetcher, &agent->server->out);
 }
 
 // A copy of an older content of the object is useless: the fetcher drops it.
@@ -246,7 +246,7 @@ void inputs_work(struct agent *agent, int64_t ticks)
     bool news = false;
     if (inputs->server) data_server_work(inputs->server, ticks);
     data_fetcher_work(inputs->fetcher, ticks);
-    inputs_lies_tell(agent);
+    inputs_report_false(agent);
     while (data_fetcher_next_done(inputs->fetcher, &done)) {
         map_remove(&inputs->fetching, ID_HASH(done.object));
         news = true;

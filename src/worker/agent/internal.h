@@ -169,7 +169,7 @@ void inputs_drop(struct agent *agent, const wire_files *objects);
 int64_t inputs_due(const struct agent *agent);  // ticks
 void inputs_work(struct agent *agent, int64_t ticks);
 // reports false contents that the server does not know of
-void inputs_lies_tell(struct agent *agent);
+void inputs_report_false(struct agent *agent);
 
 // ---- holdings.c: objects that the server asks about -----------------------------------------
 

@@ -220,7 +220,7 @@ void run_orders_ended(struct run_orders *orders, rota_task_id task, int64_t now)
     if (!attempt || attempt->state != ATTEMPT_HELD || PLANTED(HELD_KEPT)) return;
     struct waiting **at = waiting_find(&orders->held, attempt);
     assert(*at);
-    struct decide_answer answer = decide_go_on(orders->decide, attempt, now);
+    struct decide_answer answer = decide_continue(orders->decide, attempt, now);
     if (answer.verdict == DECIDE_IGNORE) return;
     if (answer.verdict == DECIDE_REFUSE)
         orders->host->report(orders->context, attempt, WIRE_NOT_STARTED, answer.error,

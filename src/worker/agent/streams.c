@@ -259,7 +259,7 @@ static bool has_come(const struct stream_in *flow)
 }
 
 // False: it has ended or failed, and the flow is freed.
-static bool stream_in_go_on(struct agent *agent, struct stream_in *flow)
+static bool stream_in_continue(struct agent *agent, struct stream_in *flow)
 {
     struct wire_message message;
     enum fifo_result result = rest_write(flow);
@@ -295,7 +295,7 @@ static void stream_in_work(struct agent *agent, struct stream_in *flow)
             flow->is_read = false;
         }
     }
-    if (!stream_in_go_on(agent, flow)) return;
+    if (!stream_in_continue(agent, flow)) return;
     if (!is_open && !flow->rest_length)
         return stream_in_broken(agent, flow, flow->link->reason);
     watch(agent, flow, !flow->rest_length, flow->rest_length > 0);

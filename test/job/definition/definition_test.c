@@ -277,7 +277,7 @@ static void a_file_may_be_too_large(void **state)
     definitions_release(&file);
 }
 
-static void many_mistakes_are_too_many(void **state)
+static void too_many_errors_end_the_list(void **state)
 {
     (void)state;
     struct definitions file;
@@ -322,7 +322,7 @@ static void schedules_are_checked(void **state)
             "the week\n");
 }
 
-static void names_come_once(void **state)
+static void names_are_unique(void **state)
 {
     (void)state;
     refused("insert_task: a\ncommand: x\ndelete_task: b\nupdate_task: a\nretries: 1\n",
@@ -474,11 +474,11 @@ int main(void)
         cmocka_unit_test(names_must_fit_into_conditions),
         cmocka_unit_test(bytes_must_be_text),
         cmocka_unit_test(a_file_may_be_too_large),
-        cmocka_unit_test(many_mistakes_are_too_many),
+        cmocka_unit_test(too_many_errors_end_the_list),
         cmocka_unit_test(parts_must_go_together),
         cmocka_unit_test(bundles_have_a_calendar_and_no_more),
         cmocka_unit_test(schedules_are_checked),
-        cmocka_unit_test(names_come_once),
+        cmocka_unit_test(names_are_unique),
         cmocka_unit_test(parents_are_bundles),
         cmocka_unit_test(the_nine_wrong_conditions_are_refused),
         cmocka_unit_test(a_written_definition_parses_as_the_same),

@@ -75,7 +75,7 @@ static void retries_have_a_pause_that_grows_and_codes(void **state)
     jobfile_release(&file);
 }
 
-static void the_top_holds_for_all(void **state)
+static void top_level_keys_apply_to_all_tasks(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -342,7 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_is_taken_from_the_file),
         cmocka_unit_test(retries_have_a_pause_that_grows_and_codes),
-        cmocka_unit_test(the_top_holds_for_all),
+        cmocka_unit_test(top_level_keys_apply_to_all_tasks),
         cmocka_unit_test(an_environment_is_merged_by_name_and_plain_words_stay_words),
         cmocka_unit_test(inputs_have_their_producers),
         cmocka_unit_test(outputs_have_kinds_and_may_be_kept),

@@ -127,7 +127,7 @@ static void all_read(enum jobfile_format format, const char *text)
     read_without(format, text, 1);
 }
 
-static void each_lack_of_memory_is_told(void **state)
+static void each_lack_of_memory_is_reported(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -138,7 +138,7 @@ static void each_lack_of_memory_is_told(void **state)
     all_read(JOBFILE_JSON, "{\"tasks\": {\"a\": {\"run\": [\"sh\", \"-c\", \"it's\"]}}}");
 }
 
-static void mistakes_that_are_told_beside_it_are_true(void **state)
+static void other_errors_beside_it_are_correct(void **state)
 {
     (void)state;
     all_read(JOBFILE_YAML, wrong);
@@ -177,7 +177,7 @@ static void pads_read(const char *text)
     free(blanks);
 }
 
-static void whoever_asks_for_it(void **state)
+static void each_allocation_may_fail(void **state)
 {
     (void)state;
     pads_read(full);
@@ -186,7 +186,7 @@ static void whoever_asks_for_it(void **state)
 }
 
 // Arrays and tables that have to grow again and again.
-static void large_files_too(void **state)
+static void each_allocation_of_a_large_file_may_fail(void **state)
 {
     (void)state;
     char *text = calloc(1, 200000);
@@ -234,7 +234,7 @@ static void messages_write(const struct jobfile *file, submit_upload_fn *upload)
     wire_out_release(&whole);
 }
 
-static void messages_fail_as_a_whole(void **state)
+static void messages_are_complete_or_missing(void **state)
 {
     (void)state;
     struct jobfile file;
@@ -247,11 +247,11 @@ static void messages_fail_as_a_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_lack_of_memory_is_told),
-        cmocka_unit_test(mistakes_that_are_told_beside_it_are_true),
-        cmocka_unit_test(whoever_asks_for_it),
-        cmocka_unit_test(large_files_too),
-        cmocka_unit_test(messages_fail_as_a_whole),
+        cmocka_unit_test(each_lack_of_memory_is_reported),
+        cmocka_unit_test(other_errors_beside_it_are_correct),
+        cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(each_allocation_of_a_large_file_may_fail),
+        cmocka_unit_test(messages_are_complete_or_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void a_written_key_file_can_be_read(void **state)
     link_keys_release(&read);
 }
 
-static void lines_that_are_no_keys_are_refused(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct {
         const char *text, *reason;
@@ -152,7 +152,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_open, pair_close)
     const struct CMUnitTest tests[] = {
         TEST(a_written_key_file_can_be_read),
-        TEST(lines_that_are_no_keys_are_refused),
+        TEST(invalid_lines_are_refused),
         TEST(a_key_file_has_at_most_1024_keys),
         TEST(files_that_others_could_read_or_change_are_refused),
     };

@@ -79,7 +79,7 @@ static void messages_before_the_close_are_received(void **state)
 }
 
 // The program has no handler for SIGPIPE: the signal would end it.
-static void a_peer_that_vanishes_is_no_signal(void **state)
+static void a_peer_that_vanishes_raises_no_signal(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_ANSWER_MESSAGE};
@@ -95,7 +95,7 @@ static void a_peer_that_vanishes_is_no_signal(void **state)
     assert_int_equal(pair->there->state, LINK_CLOSED);
 }
 
-static void a_reader_that_is_slow_is_not_buried(void **state)
+static void a_slow_reader_bounds_the_receive_buffer(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_ANSWER_MESSAGE};
@@ -251,8 +251,8 @@ int main(void)
         TEST(a_pair_of_sockets_carries_them_too),
         TEST(bytes_may_come_one_by_one),
         TEST(messages_before_the_close_are_received),
-        TEST(a_peer_that_vanishes_is_no_signal),
-        TEST(a_reader_that_is_slow_is_not_buried),
+        TEST(a_peer_that_vanishes_raises_no_signal),
+        TEST(a_slow_reader_bounds_the_receive_buffer),
         TEST(long_messages_leak_no_memory),
         TEST(a_message_that_is_too_long_closes_the_link),
         TEST(the_socket_is_for_its_owner),

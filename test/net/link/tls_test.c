@@ -80,7 +80,7 @@ static void the_close_is_reported(void **state)
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_GOT);
 }
 
-static void a_peer_that_vanishes_is_no_signal(void **state)
+static void a_peer_that_vanishes_raises_no_signal(void **state)
 {
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_ANSWER_MESSAGE};
@@ -242,7 +242,7 @@ int main(void)
         TEST(messages_of_all_sizes_go_both_ways),
         TEST(a_message_sent_before_the_link_is_open_arrives),
         TEST(the_close_is_reported),
-        TEST(a_peer_that_vanishes_is_no_signal),
+        TEST(a_peer_that_vanishes_raises_no_signal),
         TEST(all_wrong_keys_are_refused_alike),
         TEST(keys_may_change_while_listening),
         TEST(named_hosts_are_found_without_waiting),

@@ -43,7 +43,7 @@ static void a_tree_deeper_than_any_path_is_removed(void **state)
     assert_false(file_is_there(scene, "directory"));
 }
 
-static void a_wide_tree_with_names_like_ours_is_removed(void **state)
+static void a_wide_tree_with_names_of_the_cache_is_removed(void **state)
 {
     struct scene *scene = *state;
     char path[100];
@@ -94,7 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(links_are_removed_and_not_followed),
         TEST(a_tree_deeper_than_any_path_is_removed),
-        TEST(a_wide_tree_with_names_like_ours_is_removed),
+        TEST(a_wide_tree_with_names_of_the_cache_is_removed),
         TEST(unwritable_directories_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void a_file_is_restored_unchanged(void **state)
     assert_true(cache_sync(&scene->cache, &scene->error));
 }
 
-static void an_empty_file_and_a_program_are_kept_as_they_are(void **state)
+static void an_empty_file_and_a_program_are_kept_unchanged(void **state)
 {
     struct scene *scene = *state;
     file_write(scene, "out", "");
@@ -261,7 +261,7 @@ static _Noreturn void grow(struct scene *scene, int told)
 }
 
 // By several processes, because a busy machine may suspend one of them for a while.
-static void a_file_that_grows_for_ever_is_refused(void **state)
+static void a_file_that_never_stops_growing_is_refused(void **state)
 {
     enum { WRITERS = 6 };
     struct scene *scene = *state;
@@ -287,7 +287,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_restored_unchanged),
-        TEST(an_empty_file_and_a_program_are_kept_as_they_are),
+        TEST(an_empty_file_and_a_program_are_kept_unchanged),
         TEST(a_large_file_is_restored_unchanged),
         TEST(the_same_content_is_stored_once),
         TEST(a_file_with_other_names_is_copied),
@@ -298,7 +298,7 @@ int main(void)
         TEST(a_file_that_is_not_regular_is_refused),
         TEST(taking_never_leaves_the_directory_nor_replaces),
         TEST(delivering_replaces_an_existing_file),
-        TEST(a_file_that_grows_for_ever_is_refused),
+        TEST(a_file_that_never_stops_growing_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

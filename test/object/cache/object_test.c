@@ -127,7 +127,7 @@ static void an_incomplete_result_is_not_found(void **state)
     assert_false(cache_result_find(&scene->cache, key, &output, 1, &log));
 }
 
-static void a_failure_is_found_whole_or_not_at_all(void **state)
+static void a_failure_is_found_completely_or_not_at_all(void **state)
 {
     struct scene *scene = *state;
     uint8_t key[CACHE_HASH] = {0};
@@ -249,7 +249,7 @@ int main(void)
         TEST(objects_are_listed_in_order),
         TEST(a_result_is_found_until_a_part_of_it_is_removed),
         TEST(an_incomplete_result_is_not_found),
-        TEST(a_failure_is_found_whole_or_not_at_all),
+        TEST(a_failure_is_found_completely_or_not_at_all),
         TEST(no_two_commands_have_the_same_key),
         TEST(a_content_key_is_listed_while_its_result_is_complete),
         TEST(half_a_file_of_a_content_key_is_forgotten),

@@ -71,7 +71,7 @@ static void whole_fetch(struct scene *scene, const rota_object_id *objects)
     assert_int_equal(objects_whole(scene, objects), OBJECTS);
 }
 
-static void killed_at_any_moment_it_leaves_nothing_wrong(void **state)
+static void a_kill_at_any_moment_leaves_no_wrong_content(void **state)
 {
     struct scene *scene = *state;
     uint64_t seed = seed_take();
@@ -152,7 +152,7 @@ static void a_full_disk_has_its_own_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(killed_at_any_moment_it_leaves_nothing_wrong),
+        TEST(a_kill_at_any_moment_leaves_no_wrong_content),
         TEST(a_full_disk_has_its_own_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

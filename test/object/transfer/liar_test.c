@@ -157,7 +157,7 @@ static bool is_slow(enum lie lie)
     return lie == SILENCE || lie == SILENCE_IN_BETWEEN || lie == DRIP;
 }
 
-static void a_lying_peer_is_asked_once_and_not_believed(void **state)
+static void a_peer_with_false_content_is_asked_once(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -179,7 +179,7 @@ static void a_lying_peer_is_asked_once_and_not_believed(void **state)
     }
 }
 
-static void after_a_lying_peer_an_honest_one_is_asked(void **state)
+static void after_false_content_another_peer_is_asked(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -197,7 +197,7 @@ static void after_a_lying_peer_an_honest_one_is_asked(void **state)
 }
 
 // Half of it is wrong, and the source is unknown: none is blamed, and nothing of it is reused.
-static void a_lying_peer_cannot_damage_data_of_another(void **state)
+static void false_content_does_not_damage_other_transfers(void **state)
 {
     struct scene *scene = *state;
     struct liar liar;
@@ -233,9 +233,9 @@ static void a_missing_peer_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_lying_peer_is_asked_once_and_not_believed),
-        TEST(after_a_lying_peer_an_honest_one_is_asked),
-        TEST(a_lying_peer_cannot_damage_data_of_another),
+        TEST(a_peer_with_false_content_is_asked_once),
+        TEST(after_false_content_another_peer_is_asked),
+        TEST(false_content_does_not_damage_other_transfers),
         TEST(a_missing_peer_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

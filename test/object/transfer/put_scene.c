@@ -91,11 +91,11 @@ void put_expect_refusal(struct scene *scene, struct link *link, enum wire_code c
 void put_entry(struct scene *scene, const char *bytes, size_t count, char entry[CACHE_ENTRY_TEXT])
 {
     struct cache_entry made = {.kind = CACHE_FILE, .bytes = count};
-    struct os_sum *sum = cache_sum_open(&scene->here, &scene->error);
+    struct os_hash *sum = cache_hash_open(&scene->here, &scene->error);
     assert_non_null(sum);
-    os_sum_add(sum, bytes, count);
-    os_sum_end(sum, made.hash);
-    os_sum_close(sum);
+    os_hash_add(sum, bytes, count);
+    os_hash_end(sum, made.hash);
+    os_hash_close(sum);
     cache_entry_write(&made, entry);
 }
 

@@ -14,7 +14,7 @@ static void fetched(struct scene *scene, rota_object_id object)
     expect_fetched(scene, object);
 }
 
-static void files_of_every_size_come_whole(void **state)
+static void files_of_every_size_arrive_complete(void **state)
 {
     const size_t sizes[] = {0, 1, 65535, 65536, 65537, 1 << 20, (1 << 20) + 1, 5000000};
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -215,7 +215,7 @@ static void an_object_of_another_size_is_not_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(files_of_every_size_come_whole),
+        TEST(files_of_every_size_arrive_complete),
         TEST(a_large_file_arrives_complete),
         TEST(an_executable_stays_one),
         TEST(a_tree_of_a_thousand_files_arrives_complete),

@@ -59,7 +59,7 @@ static void pieces_become_one_job(void **state)
 }
 
 // Pieces after a refused one are ignored.
-static void a_refused_piece_refuses_the_whole(void **state)
+static void a_refused_piece_refuses_the_submission(void **state)
 {
     (void)state;
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE};
@@ -147,7 +147,7 @@ static void attempts_missing_in_a_new_connection_are_lost(void **state)
     peers_turn(&peers);
 }
 
-static void strangers_are_stopped(void **state)
+static void unknown_attempts_are_stopped(void **state)
 {
     (void)state;
     struct wire_message message;
@@ -391,11 +391,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_prolongs_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_repeated_report_is_answered_again, begin, end),
         cmocka_unit_test_setup_teardown(pieces_become_one_job, begin, end),
-        cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_whole, begin, end),
+        cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_submission, begin, end),
         cmocka_unit_test_setup_teardown(pieces_of_two_submissions_are_not_mixed, begin, end),
         cmocka_unit_test_setup_teardown(an_incomplete_submission_ends_after_a_minute, begin, end),
         cmocka_unit_test_setup_teardown(attempts_missing_in_a_new_connection_are_lost, begin, end),
-        cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
+        cmocka_unit_test_setup_teardown(unknown_attempts_are_stopped, begin, end),
         cmocka_unit_test_setup_teardown(a_task_started_without_a_server_is_running, begin, end),
         cmocka_unit_test_setup_teardown(a_task_cancelled_while_its_worker_is_away_is_stopped,
                                         begin, end),

@@ -51,7 +51,7 @@ static bool is_heard(struct played *from, const struct wire_message *answer)
     return played_hears_kind(&client, WIRE_LOGGED_MESSAGE, &message);
 }
 
-static void only_the_worker_that_was_asked_is_heard(void **state)
+static void a_log_is_accepted_only_from_the_worker_that_was_asked(void **state)
 {
     (void)state;
     asks(5);
@@ -109,7 +109,7 @@ static void a_worker_that_disconnects_answers_no_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_the_worker_that_was_asked_is_heard),
+        TEST(a_log_is_accepted_only_from_the_worker_that_was_asked),
         TEST(a_request_is_answered_once),
         TEST(requests_without_an_answer_are_limited),
         TEST(a_worker_that_disconnects_answers_no_more),

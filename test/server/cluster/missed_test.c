@@ -111,7 +111,7 @@ static void an_unfetchable_object_is_produced_again_three_times(void **state)
     assert_int_equal(made_in_all(MISSES), 1 + CLUSTER_REMADE_MAX);
 }
 
-static void refused_bytes_are_made_again_once_more(void **state)
+static void an_object_with_refused_bytes_is_produced_again(void **state)
 {
     (void)state;
     assert_int_equal(made_in_all(REFUSES_FIRST), 1 + 1 + CLUSTER_REMADE_MAX);
@@ -142,7 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_unfetchable_object_is_produced_again_three_times, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(refused_bytes_are_made_again_once_more, begin, end),
+        cmocka_unit_test_setup_teardown(an_object_with_refused_bytes_is_produced_again, begin, end),
         cmocka_unit_test_setup_teardown(a_file_without_a_hash_fails, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

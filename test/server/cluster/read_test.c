@@ -226,7 +226,7 @@ static bool holds_it(const struct played *played)
 }
 
 // The receiver of false bytes reports it; then that worker is no longer trusted.
-static void a_worker_that_lied_is_not_believed_again(void **state)
+static void a_source_of_false_content_is_not_asked_again(void **state)
 {
     (void)state;
     struct wire_message forged = {.kind = WIRE_FORGED_MESSAGE};
@@ -289,7 +289,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_read_through_the_server_is_for_one_object, begin, end),
         cmocka_unit_test_setup_teardown(too_many_waiting_reads_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(each_key_has_a_limit_of_waiting_reads, begin, end),
-        cmocka_unit_test_setup_teardown(a_worker_that_lied_is_not_believed_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_source_of_false_content_is_not_asked_again, begin, end),
         cmocka_unit_test_setup_teardown(a_client_that_left_gets_no_answer, begin, end),
         cmocka_unit_test_setup_teardown(no_holder_serves_all_readers, begin, end),
     };

@@ -202,7 +202,7 @@ static void forget_who_it_is(void)
 {
     struct cluster_worker *known = worker.peer->worker;
     played_close(&peers, &worker);
-    known->who = (struct cluster_who){.is_loaded = true};
+    known->who = (struct cluster_identity){.is_loaded = true};
     known->boot = 0;
 }
 

@@ -313,9 +313,9 @@ static void an_older_attempt_of_the_task_ends_first(void **state)
     assert_int_equal(decide->attempts.exclusive, 0);
     struct attempt *second = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 2);
     struct attempt *first = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 1);
-    assert_int_equal(decide_go_on(decide, second, BEGIN).verdict, DECIDE_IGNORE);
+    assert_int_equal(decide_continue(decide, second, BEGIN).verdict, DECIDE_IGNORE);
     attempts_move(&decide->attempts, first, ATTEMPT_ENDED);
-    assert_int_equal(decide_go_on(decide, second, BEGIN).verdict, DECIDE_GIVE);
+    assert_int_equal(decide_continue(decide, second, BEGIN).verdict, DECIDE_GIVE);
     assert_true(decide->lease_until == BEGIN + LEASE);
 }
 
@@ -327,7 +327,7 @@ static void a_run_that_waited_too_long_for_an_older_attempt_is_refused(void **st
     struct attempt *first = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 1);
     attempts_move(&decide->attempts, first, ATTEMPT_ENDED);
     struct attempt *second = attempts_find(&decide->attempts, (rota_task_id){7, 1}, 2);
-    assert_int_equal(decide_go_on(decide, second, BEGIN + LEASE).verdict, DECIDE_REFUSE);
+    assert_int_equal(decide_continue(decide, second, BEGIN + LEASE).verdict, DECIDE_REFUSE);
 }
 
 static void a_worker_that_drains_refuses(void **state)

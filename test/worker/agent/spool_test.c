@@ -85,7 +85,7 @@ static void has_tasks(struct spool *spool, uint32_t from, uint32_t to)
     }
 }
 
-static void what_was_synced_is_there_again(void **state)
+static void synced_reports_survive_a_restart(void **state)
 {
     struct scene *scene = *state;
     for (uint32_t task = 1; task <= 5; task++) add(&scene->spool, task);
@@ -98,7 +98,7 @@ static void what_was_synced_is_there_again(void **state)
     assert_int_equal(scene->spool.dropped, 0);
 }
 
-static void what_was_recorded_is_gone(void **state)
+static void recorded_reports_are_removed(void **state)
 {
     struct scene *scene = *state;
     for (uint32_t task = 1; task <= 5; task++) add(&scene->spool, task);
@@ -113,7 +113,7 @@ static void what_was_recorded_is_gone(void **state)
     has_tasks(&scene->spool, 1, 0);
 }
 
-static void two_cannot_use_one_folder(void **state)
+static void two_workers_cannot_share_a_folder(void **state)
 {
     struct scene *scene = *state;
     struct spool second;
@@ -204,7 +204,7 @@ static void a_byte_that_has_changed_is_found(void **state)
     free(bytes);
 }
 
-static void what_makes_no_sense_is_put_aside(void **state)
+static void a_damaged_file_is_moved_aside(void **state)
 {
     struct scene *scene = *state;
     struct wire_message message = {.kind = WIRE_BEAT_MESSAGE};
@@ -251,7 +251,7 @@ static void a_file_that_never_gets_empty_stays_small(void **state)
     has_tasks(&scene->spool, 99991, 100000);
 }
 
-static void a_file_with_nothing_left_is_cut(void **state)
+static void a_file_without_reports_is_truncated(void **state)
 {
     struct scene *scene = *state;
     struct spool *spool = &scene->spool;
@@ -340,7 +340,7 @@ static void child(const struct scene *scene, int told)
     }
 }
 
-static void whoever_is_killed_has_kept_what_was_safe(void **state)
+static void synced_reports_survive_a_kill(void **state)
 {
     struct scene *scene = *state;
     for (int round = 0; round < 40; round++) {
@@ -369,18 +369,18 @@ static void whoever_is_killed_has_kept_what_was_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_was_synced_is_there_again),
-        TEST(what_was_recorded_is_gone),
+        TEST(synced_reports_survive_a_restart),
+        TEST(recorded_reports_are_removed),
         TEST(a_file_of_another_version_is_refused),
-        TEST(two_cannot_use_one_folder),
+        TEST(two_workers_cannot_share_a_folder),
         TEST(a_piece_that_was_cut_off_is_dropped),
         TEST(a_byte_that_has_changed_is_found),
-        TEST(what_makes_no_sense_is_put_aside),
+        TEST(a_damaged_file_is_moved_aside),
         TEST(reports_for_another_server_are_put_aside),
         TEST(a_file_that_never_gets_empty_stays_small),
-        TEST(a_file_with_nothing_left_is_cut),
+        TEST(a_file_without_reports_is_truncated),
         TEST(a_full_disk_loses_nothing),
-        TEST(whoever_is_killed_has_kept_what_was_safe),
+        TEST(synced_reports_survive_a_kill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,7 @@ static void an_input_with_another_hash_is_lost(void **state)
     }
 }
 
-static void all_objects_are_told_before_hello(void **state)
+static void all_objects_are_reported_before_hello(void **state)
 {
     struct served *served = *state;
     for (uint32_t i = 1; i <= 5; i++) make(served, i, i);
@@ -124,7 +124,7 @@ static void all_objects_are_told_before_hello(void **state)
     assert_int_equal(take(served, 9, 4).status, 0);
 }
 
-static void what_is_dropped_is_not_held(void **state)
+static void a_dropped_object_is_not_held(void **state)
 {
     struct served *served = *state;
     for (uint32_t i = 1; i <= 3; i++) make(served, i, i);
@@ -136,7 +136,7 @@ static void what_is_dropped_is_not_held(void **state)
     assert_int_equal(held_count(served), 1);
 }
 
-static void a_lost_input_is_told_before_the_end_of_who_wants_it(void **state)
+static void a_lost_input_is_reported_before_the_end_of_its_reader(void **state)
 {
     struct served *served = *state;
     struct wire_file inputs[]
@@ -159,7 +159,7 @@ static void a_lost_input_is_told_before_the_end_of_who_wants_it(void **state)
     assert_non_null(strstr(it.reason.bytes, "gone"));
 }
 
-static void an_input_that_is_written_to_stays_what_it_was(void **state)
+static void writing_to_an_input_does_not_change_the_cache(void **state)
 {
     struct served *served = *state;
     struct wire_file input = file_of(WIRE_FILE, "in", "", 5);
@@ -237,7 +237,7 @@ static void another_input_is_another_result(void **state)
     assert_int_equal(runs_of(served), 3);
 }
 
-static void a_result_of_which_something_is_gone_is_made_again(void **state)
+static void an_incomplete_result_is_made_again(void **state)
 {
     struct served *served = *state;
     char path[200];
@@ -252,7 +252,7 @@ static void a_result_of_which_something_is_gone_is_made_again(void **state)
     assert_int_equal(take(served, 3, 5).status, 0);
 }
 
-static void what_failed_is_no_result(void **state)
+static void a_failure_is_not_a_result(void **state)
 {
     struct served *served = *state;
     struct wire_file output = file_of(WIRE_FILE, "not made", "", 5);
@@ -275,7 +275,7 @@ static struct wire_finished fails(struct served *served, uint32_t task, uint32_t
     return served_do(served, run);
 }
 
-static void a_failure_is_known_to_those_who_have_not_tried(void **state)
+static void a_cached_failure_counts_for_first_attempts_only(void **state)
 {
     struct served *served = *state;
     assert_int_equal(fails(served, 1, 1, "exit 3").flags & WIRE_CACHED, 0);
@@ -289,7 +289,7 @@ static void a_failure_is_known_to_those_who_have_not_tried(void **state)
     assert_int_equal(fails(served, 3, 1, "exit 3").flags & WIRE_CACHED, WIRE_CACHED);
 }
 
-static void what_did_not_end_by_itself_is_not_known(void **state)
+static void only_normal_exits_are_cached(void **state)
 {
     struct served *served = *state;
     static const char *const how[] = {"exit 126", "no-such-command", "kill -9 $$", "exit 255"};
@@ -304,16 +304,16 @@ int main(void)
         SERVED_TEST(without_objects_there_is_no_cache),
         SERVED_TEST(an_object_goes_from_one_command_to_the_next),
         SERVED_TEST(an_input_with_another_hash_is_lost),
-        SERVED_TEST(all_objects_are_told_before_hello),
-        SERVED_TEST(what_is_dropped_is_not_held),
-        SERVED_TEST(a_lost_input_is_told_before_the_end_of_who_wants_it),
-        SERVED_TEST(an_input_that_is_written_to_stays_what_it_was),
+        SERVED_TEST(all_objects_are_reported_before_hello),
+        SERVED_TEST(a_dropped_object_is_not_held),
+        SERVED_TEST(a_lost_input_is_reported_before_the_end_of_its_reader),
+        SERVED_TEST(writing_to_an_input_does_not_change_the_cache),
         SERVED_TEST(a_result_is_known_the_second_time),
         SERVED_TEST(another_input_is_another_result),
-        SERVED_TEST(a_result_of_which_something_is_gone_is_made_again),
-        SERVED_TEST(what_failed_is_no_result),
-        SERVED_TEST(a_failure_is_known_to_those_who_have_not_tried),
-        SERVED_TEST(what_did_not_end_by_itself_is_not_known),
+        SERVED_TEST(an_incomplete_result_is_made_again),
+        SERVED_TEST(a_failure_is_not_a_result),
+        SERVED_TEST(a_cached_failure_counts_for_first_attempts_only),
+        SERVED_TEST(only_normal_exits_are_cached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

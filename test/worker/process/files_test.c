@@ -43,7 +43,7 @@ static void expect_text(const char *path, const char *expected)
     free(text);
 }
 
-static void a_private_directory_is_there_and_then_gone(void **state)
+static void a_private_directory_is_removed_after_its_task(void **state)
 {
     struct served *served = *state;
     struct wire_file input = file_of(WIRE_SOURCE, "deep/in.txt", "/etc/passwd", 0);
@@ -78,7 +78,7 @@ static void a_command_with_too_many_files_is_refused(void **state)
     }
 }
 
-static void outputs_are_told_and_kept(void **state)
+static void outputs_are_reported_and_kept(void **state)
 {
     struct served *served = *state;
     char path[100], tree[100], inside[150];
@@ -109,7 +109,7 @@ static void outputs_are_told_and_kept(void **state)
     assert_int_equal(rmdir(inside), 0);  // no partial copy was left
 }
 
-static void an_output_that_is_not_as_declared_is_told(void **state)
+static void an_output_that_is_not_as_declared_is_reported(void **state)
 {
     struct {
         const char *script, *why;
@@ -143,7 +143,7 @@ static void no_output_is_taken_from_outside_the_directory(void **state)
     assert_int_equal(it.end, WIRE_NOT_STARTED);
 }
 
-static void an_input_that_is_not_there_is_told(void **state)
+static void a_missing_input_is_reported(void **state)
 {
     struct wire_file input = file_of(WIRE_SOURCE, "in", "/no/such/file", 0);
     struct wire_finished it = served_do(*state, private_shell(1, "true", &input, 1, NULL, 0));
@@ -167,7 +167,7 @@ static void run_stream(struct served *served, uint32_t task, bool as_producer, c
     served_run(served, &run);
 }
 
-static void a_stream_flows_whoever_comes_first(void **state)
+static void a_stream_works_in_either_start_order(void **state)
 {
     struct served *served = *state;
     run_stream(served, 1, true, "seq 100000 >flow");
@@ -183,7 +183,7 @@ static void a_stream_flows_whoever_comes_first(void **state)
     expect_log(served, 3, "10\n");
 }
 
-static void a_consumer_that_comes_late_gets_all(void **state)
+static void a_late_reader_gets_the_complete_stream(void **state)
 {
     struct served *served = *state;
     run_stream(served, 1, true, "seq 10 >flow");
@@ -211,14 +211,14 @@ static void a_consumer_that_leaves_does_not_hold_the_producer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SERVED_TEST(a_private_directory_is_there_and_then_gone),
-        SERVED_TEST(outputs_are_told_and_kept),
+        SERVED_TEST(a_private_directory_is_removed_after_its_task),
+        SERVED_TEST(outputs_are_reported_and_kept),
         SERVED_TEST(a_command_with_too_many_files_is_refused),
-        SERVED_TEST(an_output_that_is_not_as_declared_is_told),
+        SERVED_TEST(an_output_that_is_not_as_declared_is_reported),
         SERVED_TEST(no_output_is_taken_from_outside_the_directory),
-        SERVED_TEST(an_input_that_is_not_there_is_told),
-        SERVED_TEST(a_stream_flows_whoever_comes_first),
-        SERVED_TEST(a_consumer_that_comes_late_gets_all),
+        SERVED_TEST(a_missing_input_is_reported),
+        SERVED_TEST(a_stream_works_in_either_start_order),
+        SERVED_TEST(a_late_reader_gets_the_complete_stream),
         SERVED_TEST(a_consumer_that_leaves_does_not_hold_the_producer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void a_slow_server_holds_nothing_up(void **state)
     served_close(&served);
 }
 
-static void nonsense_ends_the_worker(void **state)
+static void an_invalid_message_ends_the_worker(void **state)
 {
     (void)state;
     struct served served = open_with(1);
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(a_queued_command_can_be_stopped),
         cmocka_unit_test(two_thousand_commands_run_without_a_trace),
         cmocka_unit_test(a_slow_server_holds_nothing_up),
-        cmocka_unit_test(nonsense_ends_the_worker),
+        cmocka_unit_test(an_invalid_message_ends_the_worker),
         cmocka_unit_test(leftovers_of_an_earlier_worker_are_removed),
         cmocka_unit_test(a_known_worker_takes_commands_before_it_is_heard),
         cmocka_unit_test(a_folder_is_free_without_worker_and_contents),
