@@ -8,13 +8,16 @@
 #define _GNU_SOURCE
 #include "store/sqlite/sqlite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { NAME_SIZE = 4096, COPIES = 100 };
+#define NO_INODE UINT64_MAX  // of a file that was replaced before it was noted
 
 static const char *const suffixes[FILE_KINDS] = {"", "-wal", "-shm", "-lock"};
 
@@ -45,12 +48,37 @@ static struct file_state state_from(const struct stat *status)
                                status->st_mtim.tv_sec * 1000000000ll + status->st_mtim.tv_nsec};
 }
 
+// Without /proc it is not known, and taken for true.
+static bool is_open_here(const struct file_identity *file)
+{
+    DIR *files = opendir("/proc/self/fd");
+    bool is_found = !files;
+    struct stat status;
+    for (struct dirent *entry; !is_found && (entry = readdir(files));)
+        is_found = fstat((int)strtol(entry->d_name, NULL, 10), &status) == 0
+                   && status.st_dev == file->device && status.st_ino == file->inode;
+    if (files) closedir(files);
+    return is_found;
+}
+
+// SQLite opens a file by its path, too. If another program replaces the file between the two, none
+// of our descriptors is the one at the path, and the next check has to find that.
+static struct file_identity identity_to_note(const struct sqlite_store *store, enum file_kind kind)
+{
+    const struct pages *pages = &store->batch.pages;
+    bool is_used = kind == FILE_DATABASE || (kind == FILE_LOG && pages->log)
+                   || (kind == FILE_INDEX && pages->index[0]);
+    struct file_identity found = identity_of(store, kind);
+    if (found.inode && is_used && !is_open_here(&found)) found.inode = NO_INODE;
+    return found;
+}
+
 void files_note(struct sqlite_store *store)
 {
     struct stat status;
     store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
     for (int i = 0; i < FILE_KINDS; i++)
-        if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
+        if (!store->files[i].inode) store->files[i] = identity_to_note(store, (enum file_kind)i);
     if (file_look(store, FILE_DATABASE, &status) < 0) return;
     struct file_state database = state_from(&status);
     database_note(store, &database);
