@@ -85,10 +85,16 @@ void files_note(struct sqlite_store *store)
 }
 
 // An inode number is not reused while the file is open.
+static bool is_noted(const struct sqlite_store *store, enum file_kind kind,
+                     struct file_identity now)
+{
+    struct file_identity then = store->files[kind];
+    return !then.inode || (now.inode == then.inode && now.device == then.device);
+}
+
 static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
 {
-    struct file_identity now = identity_of(store, kind), then = store->files[kind];
-    return !then.inode || (now.inode == then.inode && now.device == then.device);
+    return is_noted(store, kind, identity_of(store, kind));
 }
 
 // A file that cannot be reached, for example because its folder has lost its permissions, is not
@@ -96,8 +102,9 @@ static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
 static bool is_gone(const struct sqlite_store *store, enum file_kind kind)
 {
     struct stat status;
-    bool is_reached = file_look(store, kind, &status) == 0 || errno == ENOENT || errno == ENOTDIR;
-    return is_reached && !is_ours(store, kind);
+    int result = file_look(store, kind, &status);
+    if (result < 0 && errno != ENOENT && errno != ENOTDIR) return false;
+    return !is_noted(store, kind, identity_from(result, &status));
 }
 
 // ---- Saving ----------------------------------------------------------------------------------
