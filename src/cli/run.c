@@ -158,9 +158,11 @@ static bool cache_max_read(uint64_t *bytes)
     return false;
 }
 
+// Once: the limits are in files of the kernel.
 static void capacity_read(struct runner *runner)
 {
     struct os_share share;
+    if (runner->cores) return;
     os_share_read(&share);
     runner->cores = runner->options.jobs ? runner->options.jobs : share.processors;
     runner->memory_mib = share.memory_mib;

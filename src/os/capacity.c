@@ -208,14 +208,18 @@ static void os_share_batch(struct os_share *share)
 
 // ---- All limits --------------------------------------------------------------------------------
 
+// The kernel refuses a set with less bits than it has processors.
 static uint32_t affinity_count(void)
 {
     enum { PROCESSORS_MAX = 1 << 16 };
-    cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);
-    size_t size = CPU_ALLOC_SIZE(PROCESSORS_MAX);
-    int count = set && sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    return count > 0 ? (uint32_t)count : 0;
+    int count = 0;
+    for (int most = CPU_SETSIZE; !count && most <= PROCESSORS_MAX; most *= 8) {
+        cpu_set_t *set = CPU_ALLOC(most);
+        size_t size = CPU_ALLOC_SIZE(most);
+        if (set && sched_getaffinity(0, size, set) == 0) count = CPU_COUNT_S(size, set);
+        CPU_FREE(set);
+    }
+    return (uint32_t)count;
 }
 
 void os_share_read(struct os_share *share)

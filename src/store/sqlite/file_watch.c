@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 4096, COPIES = 100 };
+enum { NAME_SIZE = 4096, SUFFIX_SIZE = 8, COPIES = 100 };
 #define NO_INODE UINT64_MAX  // of a file that was replaced before it was noted
 
-static const char *const suffixes[FILE_KINDS] = {"", "-wal", "-shm", "-lock"};
+static const char suffixes[FILE_KINDS][SUFFIX_SIZE] = {"", "-wal", "-shm", "-lock"};
 
 static struct file_identity identity_from(int result, const struct stat *status)
 {
@@ -27,11 +27,13 @@ static struct file_identity identity_from(int result, const struct stat *status)
     return (struct file_identity){status->st_dev, status->st_ino};
 }
 
-// Stats the file that is at this path now.
+// Stats the file that is at this path now. This is done before each turn, so without printf.
 static int file_look(const struct sqlite_store *store, enum file_kind kind, struct stat *status)
 {
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s%s", store->path, suffixes[kind]);
+    char name[NAME_SIZE + SUFFIX_SIZE];
+    size_t length = strnlen(store->path, NAME_SIZE);
+    memcpy(name, store->path, length);
+    memcpy(name + length, suffixes[kind], SUFFIX_SIZE);
     *status = (struct stat){0};
     return stat(name, status);
 }
@@ -48,37 +50,48 @@ static struct file_state state_from(const struct stat *status)
                                status->st_mtim.tv_sec * 1000000000ll + status->st_mtim.tv_nsec};
 }
 
-// Without /proc it is not known, and taken for true.
-static bool is_open_here(const struct file_identity *file)
+static bool is_same_file(struct file_identity one, struct file_identity other)
 {
-    DIR *files = opendir("/proc/self/fd");
-    bool is_found = !files;
+    return one.inode == other.inode && one.device == other.device;
+}
+
+// Which of these files are open in this process. Without /proc it is not known, and taken for true.
+static void open_here_find(const struct file_identity files[FILE_KINDS], bool is_open[FILE_KINDS])
+{
+    DIR *folder = opendir("/proc/self/fd");
     struct stat status;
-    for (struct dirent *entry; !is_found && (entry = readdir(files));)
-        is_found = fstat((int)strtol(entry->d_name, NULL, 10), &status) == 0
-                   && status.st_dev == file->device && status.st_ino == file->inode;
-    if (files) closedir(files);
-    return is_found;
+    for (int kind = 0; kind < FILE_KINDS; kind++) is_open[kind] = !folder;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        int result = fstat((int)strtol(entry->d_name, NULL, 10), &status);
+        struct file_identity found = identity_from(result, &status);
+        for (int kind = 0; kind < FILE_KINDS; kind++)
+            is_open[kind] |= is_same_file(files[kind], found);
+    }
+    if (folder) closedir(folder);
+}
+
+static bool is_used(const struct sqlite_store *store, enum file_kind kind)
+{
+    const struct pages *pages = &store->batch.pages;
+    return kind == FILE_DATABASE || (kind == FILE_LOG && pages->log)
+           || (kind == FILE_INDEX && pages->index[0]);
 }
 
 // SQLite opens a file by its path, too. If another program replaces the file between the two, none
 // of our descriptors is the one at the path, and the next check has to find that.
-static struct file_identity identity_to_note(const struct sqlite_store *store, enum file_kind kind)
-{
-    const struct pages *pages = &store->batch.pages;
-    bool is_used = kind == FILE_DATABASE || (kind == FILE_LOG && pages->log)
-                   || (kind == FILE_INDEX && pages->index[0]);
-    struct file_identity found = identity_of(store, kind);
-    if (found.inode && is_used && !is_open_here(&found)) found.inode = NO_INODE;
-    return found;
-}
-
 void files_note(struct sqlite_store *store)
 {
+    struct file_identity found[FILE_KINDS];
+    bool is_open[FILE_KINDS];
     struct stat status;
     store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
-    for (int i = 0; i < FILE_KINDS; i++)
-        if (!store->files[i].inode) store->files[i] = identity_to_note(store, (enum file_kind)i);
+    for (int i = 0; i < FILE_KINDS; i++) found[i] = identity_of(store, (enum file_kind)i);
+    open_here_find(found, is_open);
+    for (int i = 0; i < FILE_KINDS; i++) {
+        if (store->files[i].inode) continue;
+        bool was_replaced = found[i].inode && is_used(store, (enum file_kind)i) && !is_open[i];
+        store->files[i] = was_replaced ? (struct file_identity){0, NO_INODE} : found[i];
+    }
     if (file_look(store, FILE_DATABASE, &status) < 0) return;
     struct file_state database = state_from(&status);
     database_note(store, &database);
@@ -89,7 +102,7 @@ static bool is_noted(const struct sqlite_store *store, enum file_kind kind,
                      struct file_identity now)
 {
     struct file_identity then = store->files[kind];
-    return !then.inode || (now.inode == then.inode && now.device == then.device);
+    return !then.inode || is_same_file(now, then);
 }
 
 static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
