@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """unreachable_files_test - the folder of a database in use loses its permissions for a while.
 
-Its files are open, so nothing is lost: the server continues. A deleted file is noticed later.
+Its files are open, so nothing is lost: the server continues. Files that are deleted, replaced or
+overwritten meanwhile are noticed all the same.
 """
 import atexit
+import glob
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -59,7 +62,67 @@ def folder_is_closed():
             "later it notices a deleted file", cluster.server.said())
 
 
+def files_of(inner):
+    return [name for name in os.listdir(inner) if not name.endswith(".data")]
+
+
+def delete(inner, _):
+    for name in files_of(inner):
+        os.remove(name, dir_fd=inner)
+
+
+def replace(inner, outer):
+    os.mkdir("copy", dir_fd=outer)
+    copy = os.open("copy", os.O_RDONLY, dir_fd=outer)
+    for name in files_of(inner):
+        with open(os.open(name, os.O_RDONLY, dir_fd=inner), "rb") as old, \
+                open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=copy), "wb") as new:
+            shutil.copyfileobj(old, new)
+    os.rename("inner", "inner.old", src_dir_fd=outer, dst_dir_fd=outer)
+    os.rename("copy", "inner", src_dir_fd=outer, dst_dir_fd=outer)
+    os.close(copy)
+
+
+def overwrite(inner, _):
+    with open(os.open("server.db-wal", os.O_RDWR, dir_fd=inner), "r+b") as log:
+        log.write(bytes(32768))
+
+
+def folder_is_closed_and(change, remedy):
+    """The folders of the files are open here, but above them is one that no process may enter."""
+    with Cluster() as cluster:
+        closed = cluster.path("closed")
+        folder = os.path.join(closed, "outer", "inner")
+        os.makedirs(folder)
+        cluster.server.kill(signal.SIGTERM)
+        cluster.database = os.path.join(folder, "server.db")
+        cluster.serve()
+        outer = os.open(os.path.dirname(folder), os.O_RDONLY)
+        inner = os.open(folder, os.O_RDONLY)
+        cluster.submit({"t": {"run": "true"}})
+        os.chmod(closed, 0)
+        try:
+            change(inner, outer)
+            status = cluster.server.process.wait(PATIENCE)
+        finally:
+            os.chmod(closed, 0o700)
+            os.close(inner)
+            os.close(outer)
+        told = cluster.server.said()
+        say(status == 70 and remedy in told and "cannot be reached (Permission denied)" in told,
+            f"{change.__name__}: noticed in a folder that cannot be reached", told)
+        saved = re.search(r"all records are saved in ([^ :]+)", told)
+        cluster.database = saved[1] if saved else None
+        count = cluster.sql("SELECT count(*) FROM sched_graph")[0][0] if saved else 0
+        say(count == 1, f"{change.__name__}: the job is there", told)
+        for path in glob.glob(f"{saved[1]}*") if saved else []:
+            os.remove(path)
+
+
 if os.geteuid() == 0:
     be_ordinary()
 folder_is_closed()
+folder_is_closed_and(delete, "was deleted")
+folder_is_closed_and(replace, "was moved")
+folder_is_closed_and(overwrite, "was overwritten")
 Tap.end()

@@ -8,10 +8,8 @@
 #define _GNU_SOURCE
 #include "store/sqlite/sqlite.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +22,7 @@ static const char suffixes[FILE_KINDS][SUFFIX_SIZE] = {"", "-wal", "-shm", "-loc
 static struct file_identity identity_from(int result, const struct stat *status)
 {
     if (result < 0) return (struct file_identity){0};
-    return (struct file_identity){status->st_dev, status->st_ino};
+    return (struct file_identity){.device = status->st_dev, .inode = status->st_ino};
 }
 
 // Stats the file that is at this path now. This is done before each turn, so without printf.
@@ -55,21 +53,6 @@ static bool is_same_file(struct file_identity one, struct file_identity other)
     return one.inode == other.inode && one.device == other.device;
 }
 
-// Which of these files are open in this process. Without /proc it is not known, and taken for true.
-static void open_here_find(const struct file_identity files[FILE_KINDS], bool is_open[FILE_KINDS])
-{
-    DIR *folder = opendir("/proc/self/fd");
-    struct stat status;
-    for (int kind = 0; kind < FILE_KINDS; kind++) is_open[kind] = !folder;
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        int result = fstat((int)strtol(entry->d_name, NULL, 10), &status);
-        struct file_identity found = identity_from(result, &status);
-        for (int kind = 0; kind < FILE_KINDS; kind++)
-            is_open[kind] |= is_same_file(files[kind], found);
-    }
-    if (folder) closedir(folder);
-}
-
 static bool is_used(const struct sqlite_store *store, enum file_kind kind)
 {
     const struct pages *pages = &store->batch.pages;
@@ -82,15 +65,19 @@ static bool is_used(const struct sqlite_store *store, enum file_kind kind)
 void files_note(struct sqlite_store *store)
 {
     struct file_identity found[FILE_KINDS];
-    bool is_open[FILE_KINDS];
+    int open[FILE_KINDS];
     struct stat status;
-    store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
+    if (!store->files[FILE_LOCK].inode)
+        store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
     for (int i = 0; i < FILE_KINDS; i++) found[i] = identity_of(store, (enum file_kind)i);
-    open_here_find(found, is_open);
+    bool is_known = open_files_find(found, open);
     for (int i = 0; i < FILE_KINDS; i++) {
-        if (store->files[i].inode) continue;
-        bool was_replaced = found[i].inode && is_used(store, (enum file_kind)i) && !is_open[i];
-        store->files[i] = was_replaced ? (struct file_identity){0, NO_INODE} : found[i];
+        if (store->files[i].place) continue;
+        bool is_new = !store->files[i].inode && found[i].inode;
+        bool was_replaced = is_new && is_known && is_used(store, (enum file_kind)i) && open[i] < 0;
+        if (is_new) store->files[i] = found[i];
+        if (was_replaced) store->files[i].inode = NO_INODE;
+        if (open[i] >= 0) store->files[i].place = open_file_place(open[i]);
     }
     if (file_look(store, FILE_DATABASE, &status) < 0) return;
     struct file_state database = state_from(&status);
@@ -110,14 +97,59 @@ static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
     return is_noted(store, kind, identity_of(store, kind));
 }
 
-// A file that cannot be reached, for example because its folder has lost its permissions, is not
-// lost: it is open, so all records still go there. The next check may find it again.
-static bool is_gone(const struct sqlite_store *store, enum file_kind kind)
+// The folder of the file, or a folder above, may not be entered: the path says nothing.
+static bool is_unreachable(int result)
+{
+    return result < 0 && errno != ENOENT && errno != ENOTDIR;
+}
+
+static void unreachable_say(struct sqlite_store *store)
+{
+    if (store->unreachable_is_told) return;
+    store->unreachable_is_told = true;
+    fprintf(stderr, "rota: %s cannot be reached (%s): records still go to the open file; give this"
+            " user the permissions of its folder back\n", store->path, strerror(errno));
+}
+
+// Stats the file at this path, or our open file if the path cannot be reached.
+static int file_look_open(const struct sqlite_store *store, enum file_kind kind,
+                          struct stat *status)
+{
+    int open[FILE_KINDS], result = file_look(store, kind, status);
+    if (!is_unreachable(result)) return result;
+    open_files_find(store->files, open);
+    return fstat(open[kind], status);
+}
+
+// A file that cannot be reached is not lost: it is open, so all records still go there, and the
+// next check may find it again; unless it has another place or was deleted.
+static bool is_open_lost(const struct sqlite_store *store, enum file_kind kind)
+{
+    int open[FILE_KINDS];
+    struct stat status;
+    open_files_find(store->files, open);
+    if (!store->files[kind].place || open[kind] < 0 || fstat(open[kind], &status) < 0) return false;
+    return !status.st_nlink || open_file_place(open[kind]) != store->files[kind].place;
+}
+
+static const char *how_lost(const struct sqlite_store *store, enum file_kind kind)
 {
     struct stat status;
     int result = file_look(store, kind, &status);
-    if (result < 0 && errno != ENOENT && errno != ENOTDIR) return false;
-    return !is_noted(store, kind, identity_from(result, &status));
+    if (!is_unreachable(result)) return result < 0 ? "deleted" : "replaced";
+    return file_look_open(store, kind, &status) == 0 && status.st_nlink ? "moved" : "deleted";
+}
+
+static bool is_gone(struct sqlite_store *store, enum file_kind kind)
+{
+    struct stat status;
+    int result = file_look(store, kind, &status);
+    if (!is_unreachable(result)) {
+        store->unreachable_is_told &= kind != FILE_DATABASE;
+        return !is_noted(store, kind, identity_from(result, &status));
+    }
+    unreachable_say(store);
+    return is_open_lost(store, kind);
 }
 
 // ---- Saving ----------------------------------------------------------------------------------
@@ -142,20 +174,31 @@ static bool is_superseded(const struct sqlite_store *store)
            && !is_ours(store, FILE_DATABASE);
 }
 
-static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
+// Makes an empty file that no other process has.
+static bool copy_make(const char *path, const char *suffix, char name[NAME_SIZE])
 {
-    const char *suffix = is_superseded(store) ? "replaced" : "saved";
-    folder_make(store);
     for (int i = 1; i < COPIES; i++) {
         if (i == 1)
-            snprintf(name, NAME_SIZE, "%s-%s", store->path, suffix);
+            snprintf(name, NAME_SIZE, "%s-%s", path, suffix);
         else
-            snprintf(name, NAME_SIZE, "%s-%s-%d", store->path, suffix, i);
+            snprintf(name, NAME_SIZE, "%s-%s-%d", path, suffix, i);
         int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file >= 0) return close(file) == 0;
         if (errno != EEXIST) return false;
     }
     return false;
+}
+
+// If this process may not enter the folder of the database, the copy is made in /var/tmp.
+static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
+{
+    char elsewhere[NAME_SIZE];
+    const char *suffix = is_superseded(store) ? "replaced" : "saved";
+    folder_make(store);
+    if (copy_make(store->path, suffix, name)) return true;
+    const char *slash = strrchr(store->path, '/');
+    snprintf(elsewhere, sizeof elsewhere, "/var/tmp/%s", slash ? slash + 1 : store->path);
+    return errno == EACCES && copy_make(elsewhere, suffix, name);
 }
 
 static int verdict_take(void *sound, int count, char **values, char **names)
@@ -311,14 +354,14 @@ static enum file_kind overwritten_find(struct sqlite_store *store)
 {
     struct stat database, index;
     struct pages *pages = &store->batch.pages;
-    if (!pages->index[0] || file_look(store, FILE_INDEX, &index) < 0) return FILE_KINDS;
+    if (!pages->index[0] || file_look_open(store, FILE_INDEX, &index) < 0) return FILE_KINDS;
     pages->index_is_bad
         = index.st_size < store->index_size || index.st_size < INDEX_REGION_SIZE;
     if (pages->index_is_bad) return FILE_INDEX;
     store->index_size = index.st_size;
     pages->log_is_bad = log_is_overwritten(store);
     if (pages->log_is_bad) return FILE_LOG;
-    if (file_look(store, FILE_DATABASE, &database) < 0) return FILE_KINDS;
+    if (file_look_open(store, FILE_DATABASE, &database) < 0) return FILE_KINDS;
     struct file_state state = state_from(&database);
     pages->database_is_bad = database_is_overwritten(store, &state);
     return pages->database_is_bad ? FILE_DATABASE : FILE_KINDS;
@@ -333,7 +376,7 @@ bool files_are_ours(struct sqlite_store *store)
     if (kind == FILE_KINDS)
         kind = overwritten_find(store);
     else
-        how = identity_of(store, kind).inode ? "replaced" : "deleted";
+        how = how_lost(store, kind);
     if (kind == FILE_KINDS) return true;
     store->is_lost = true;
     lost_say(store, kind, how);

@@ -14,6 +14,7 @@ enum file_kind { FILE_DATABASE, FILE_LOG, FILE_INDEX, FILE_LOCK, FILE_KINDS };
 
 struct file_identity {
     uint64_t device, inode;  // inode 0: the file did not exist yet
+    uint64_t place;          // of the open file; 0: not known
 };
 
 struct file_state {
@@ -35,6 +36,14 @@ void files_note(struct sqlite_store *store);
 // before.
 bool files_are_ours(struct sqlite_store *store);
 bool files_check(struct sqlite_store *store);  // also false if the store has failed
+
+// ---- open_files.c ----------------------------------------------------------------------------
+
+// The descriptors of this process that are these files; -1: none. False: there is no /proc.
+bool open_files_find(const struct file_identity files[FILE_KINDS], int found[FILE_KINDS]);
+// A hash of the path that the kernel knows for an open file. It changes when the file or a folder
+// above is moved or deleted, also if this process may not enter that folder. 0: not known.
+uint64_t open_file_place(int file);
 
 // ---- overwritten.c ---------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ struct sqlite_store {
     int64_t page_size, index_size;  // the index: the largest size so far
     bool is_lost;  // a file was deleted, replaced or overwritten
     int64_t busy_since;  // milliseconds: since when another program has locked the database
-    bool busy_is_told, has_committed;  // this process has committed a turn
+    bool busy_is_told, unreachable_is_told, has_committed;  // this process has committed a turn
     bool full;      // the ballast was removed
     bool begun;     // a transaction is open
     bool known;       // unchanged since the last server closed it
