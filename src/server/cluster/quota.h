@@ -30,8 +30,10 @@ enum cluster_place {
 };
 
 // A key of workers has this many times the memory of another key: one key often serves all workers
-// of a site. With 1 GiB, thousands of them can send a list of 4,096 objects (300 KB) at once.
-enum { CLUSTER_WORKERS_MEMORY = 32 };
+// of a site. With 128 MiB, 400 of them can send a list of 4,096 objects (300 KB) at once, and the
+// others wait until these are complete; a key that floods the server with both messages and unread
+// answers takes 256 MiB.
+enum { CLUSTER_WORKERS_MEMORY = 4 };
 
 struct cluster_share {
     struct cluster_share *next;
