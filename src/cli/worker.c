@@ -380,6 +380,7 @@ static int worker(const struct command *command, int count, char **words)
                         .options.worker = {.cleans_environment = true, .separates_commands = true}};
     struct arguments arguments;
     work.options.worker.env = work.env;
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ);  // whole lines: several workers may have one log
     os_service_read(&work.service);
     work.options.service = &work.service;
     int status = -1;

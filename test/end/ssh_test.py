@@ -88,6 +88,25 @@ def workers_elsewhere():
             far.read("fleet.log"))
 
 
+def lines_are_whole():
+    """Several workers may write to one log: a line is written at once."""
+    with Far() as far:
+        read, write = os.pipe2(os.O_DIRECT)  # each read returns what one write wrote
+        fleet = subprocess.Popen([ROTA_PATH, "worker", "--server", far.address, "--key",
+                                  far.path("keys/worker.key"), "--ssh", "alpha"], stderr=write,
+                                 env={**os.environ, "ROTA_SSH": far.pretend()},
+                                 stdin=subprocess.DEVNULL)
+        os.close(write)
+        text = os.read(read, 65536)
+        say(text.startswith(b"alpha: ") and text.endswith(b"\n"),
+            "a line of a host is written at once", text)
+        fleet.send_signal(signal.SIGTERM)
+        while os.read(read, 65536):
+            pass
+        fleet.wait(PATIENCE)
+        os.close(read)
+
+
 def hosts_that_fail():
     with Far() as far:
         ssh = far.pretend()
@@ -182,6 +201,7 @@ def over_a_real_ssh():
 
 
 workers_elsewhere()
+lines_are_whole()
 hosts_that_fail()
 keys_of_the_standard_input()
 over_a_real_ssh()
