@@ -17,13 +17,11 @@ enum {
     LOG_SALT = 16
 };
 
-// Precedes the file of the vfs below, in memory that SQLite allocates.
 struct batched {
-    sqlite3_file file;
+    struct vfs_below base;
     unsigned char *bytes;  // not written yet; with space for a frame
     int length;
     sqlite3_int64 at;  // their offset in the file
-    sqlite3_file *below;
     struct batch *batch;
     struct frame_writer frame;
     bool safe;   // a torn write does not damage neighbouring bytes
@@ -47,7 +45,7 @@ static uint32_t salt_at(const void *bytes)
 // hole of zeros before it, and all turns in the hole would be lost silently.
 static int log_append(struct batched *batched, const void *from, int length, sqlite3_int64 at)
 {
-    sqlite3_file *below = batched->below;
+    sqlite3_file *below = batched->base.below;
     sqlite3_int64 size = at;
     int result = at > 0 ? below->pMethods->xFileSize(below, &size) : SQLITE_OK;
     if (!result && size < at) result = SQLITE_IOERR_WRITE;
@@ -101,7 +99,7 @@ int batch_sync_ask(struct batch *batch)
 
 static int log_close(sqlite3_file *file)
 {
-    sqlite3_file *below = of(file)->below;
+    sqlite3_file *below = of(file)->base.below;
     int result = gathered_write(of(file));
     int synced = batch_sync(of(file)->batch, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
     of(file)->batch->pages.log = NULL;
@@ -139,7 +137,7 @@ static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_i
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    sqlite3_file *below = of(file)->below;
+    sqlite3_file *below = of(file)->base.below;
     int result = gathered_write(of(file));
     return result ? result : below->pMethods->xTruncate(below, size);
 }
@@ -162,46 +160,15 @@ static int log_sync(sqlite3_file *file, int flags)
     if (is_first_header(batched)) return SQLITE_OK;
     int result = gathered_write(batched);
     if (result) return result;
-    batched->batch->behind = batched->below;
+    batched->batch->behind = batched->base.below;
     if (batched->batch->later && !begins) return SQLITE_OK;
     return batch_sync(batched->batch, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *size)
 {
-    sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
-    return result ? result : below->pMethods->xFileSize(below, size);
-}
-
-static int log_lock(sqlite3_file *file, int kind)
-{
-    return of(file)->below->pMethods->xLock(of(file)->below, kind);
-}
-
-static int log_unlock(sqlite3_file *file, int kind)
-{
-    return of(file)->below->pMethods->xUnlock(of(file)->below, kind);
-}
-
-static int log_is_reserved(sqlite3_file *file, int *answer)
-{
-    return of(file)->below->pMethods->xCheckReservedLock(of(file)->below, answer);
-}
-
-static int log_control(sqlite3_file *file, int what, void *argument)
-{
-    return of(file)->below->pMethods->xFileControl(of(file)->below, what, argument);
-}
-
-static int log_sector_size(sqlite3_file *file)
-{
-    return of(file)->below->pMethods->xSectorSize(of(file)->below);
-}
-
-static int log_characteristics(sqlite3_file *file)
-{
-    return of(file)->below->pMethods->xDeviceCharacteristics(of(file)->below);
+    return result ? result : below_size(file, size);
 }
 
 static const sqlite3_io_methods log_methods = {
@@ -212,12 +179,12 @@ static const sqlite3_io_methods log_methods = {
     .xTruncate = log_truncate,
     .xSync = log_sync,
     .xFileSize = log_size,
-    .xLock = log_lock,
-    .xUnlock = log_unlock,
-    .xCheckReservedLock = log_is_reserved,
-    .xFileControl = log_control,
-    .xSectorSize = log_sector_size,
-    .xDeviceCharacteristics = log_characteristics,
+    .xLock = below_lock,
+    .xUnlock = below_unlock,
+    .xCheckReservedLock = below_is_reserved,
+    .xFileControl = below_control,
+    .xSectorSize = below_sector_size,
+    .xDeviceCharacteristics = below_characteristics,
 };
 
 // ---- The vfs below ---------------------------------------------------------------------
@@ -244,22 +211,20 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
         return pages_open(below, name, file, flags, out, &batch->pages);
     if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
     struct batched *batched = of(file);
-    *batched = (struct batched){.below = (sqlite3_file *)(batched + 1), .batch = batch};
+    *batched = (struct batched){.batch = batch};
     batched->bytes = malloc(FRAME_HEADER + BATCHED_MAX);
     if (!batched->bytes) return SQLITE_NOMEM;
-    batched->below->pMethods = NULL;
-    int result = below->xOpen(below, name, batched->below, log_flags(batch, name, flags), out);
+    flags = log_flags(batch, name, flags);
+    int result = below_open(below, name, &batched->base, sizeof *batched, flags, out);
     if (result) {
-        if (batched->below->pMethods) batched->below->pMethods->xClose(batched->below);
         free(batched->bytes);
         return result;
     }
     sqlite3_int64 size = 1;
     file->pMethods = &log_methods;
-    batch->pages.log = batched->below;
-    batched->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
-    batched->empty = batched->below->pMethods->xFileSize(batched->below, &size) == SQLITE_OK
-                     && size == 0;
+    batch->pages.log = batched->base.below;
+    batched->safe = below_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    batched->empty = below_size(&batched->base.file, &size) == SQLITE_OK && size == 0;
     return SQLITE_OK;
 }
 
@@ -287,7 +252,7 @@ static int random_bytes(sqlite3_vfs *vfs, int size, char *out)
     return below->xRandomness(below, size, out);
 }
 
-static int rest(sqlite3_vfs *vfs, int microseconds)
+static int pause_for(sqlite3_vfs *vfs, int microseconds)
 {
     sqlite3_vfs *below = below_of(vfs);
     return below->xSleep(below, microseconds);
@@ -329,7 +294,7 @@ int batch_open(const char *path, sqlite3 **db, int flags, const char *name, stru
         .xAccess = file_access,
         .xFullPathname = path_complete,
         .xRandomness = random_bytes,
-        .xSleep = rest,
+        .xSleep = pause_for,
         .xCurrentTime = current_day,
         .xGetLastError = last_error,
         .xCurrentTimeInt64 = current_time,

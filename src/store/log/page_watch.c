@@ -91,7 +91,7 @@ static struct paged *of(sqlite3_file *file)
 
 static int paged_close(sqlite3_file *file)
 {
-    sqlite3_file *below = of(file)->below;
+    sqlite3_file *below = of(file)->base.below;
     mapped_release(of(file)->pages);
     of(file)->pages->database = NULL;
     free(of(file)->copy);
@@ -101,7 +101,7 @@ static int paged_close(sqlite3_file *file)
 static int paged_read(sqlite3_file *file, void *to, int size, sqlite3_int64 at)
 {
     struct pages *pages = of(file)->pages;
-    sqlite3_file *below = of(file)->below;
+    sqlite3_file *below = of(file)->base.below;
     if (pages->database_is_bad) return SQLITE_IOERR_READ;
     int result = below->pMethods->xRead(below, to, size, at);
     if (result) return result;
@@ -113,7 +113,7 @@ static int paged_read(sqlite3_file *file, void *to, int size, sqlite3_int64 at)
 // its next change.
 static int page_write(struct paged *paged, const void *from, int size, sqlite3_int64 at)
 {
-    sqlite3_file *below = paged->below;
+    sqlite3_file *below = paged->base.below;
     uint64_t hash = page_checksum(from, size, number_of(size, at));
     page_note(paged->pages, hash, size, at);
     if (!has_checksums(paged->pages, size))
@@ -131,83 +131,34 @@ static int paged_write(sqlite3_file *file, const void *from, int size, sqlite3_i
     if (paged->pages->database_is_bad) return SQLITE_IOERR_WRITE;
     format_note(paged->pages, from, size, at);
     return is_page(size, at) ? page_write(paged, from, size, at)
-                             : paged->below->pMethods->xWrite(paged->below, from, size, at);
+                             : paged->base.below->pMethods->xWrite(paged->base.below, from, size, at);
 }
 
 // A checkpoint ends with this call, even if there is nothing to cut off.
 static int paged_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     struct page_sample *samples = of(file)->pages->samples;
+    sqlite3_file *below = of(file)->base.below;
     for (int i = 0; i < PAGE_SAMPLES; i++)
         if (samples[i].at >= size) samples[i].size = 0;
-    return of(file)->below->pMethods->xTruncate(of(file)->below, size);
-}
-
-static int paged_sync(sqlite3_file *file, int flags)
-{
-    return of(file)->below->pMethods->xSync(of(file)->below, flags);
-}
-
-static int paged_size(sqlite3_file *file, sqlite3_int64 *size)
-{
-    return of(file)->below->pMethods->xFileSize(of(file)->below, size);
-}
-
-static int paged_lock(sqlite3_file *file, int kind)
-{
-    return of(file)->below->pMethods->xLock(of(file)->below, kind);
-}
-
-static int paged_unlock(sqlite3_file *file, int kind)
-{
-    return of(file)->below->pMethods->xUnlock(of(file)->below, kind);
-}
-
-static int paged_is_reserved(sqlite3_file *file, int *answer)
-{
-    return of(file)->below->pMethods->xCheckReservedLock(of(file)->below, answer);
-}
-
-static int paged_control(sqlite3_file *file, int what, void *argument)
-{
-    return of(file)->below->pMethods->xFileControl(of(file)->below, what, argument);
-}
-
-static int paged_sector_size(sqlite3_file *file)
-{
-    return of(file)->below->pMethods->xSectorSize(of(file)->below);
-}
-
-static int paged_characteristics(sqlite3_file *file)
-{
-    return of(file)->below->pMethods->xDeviceCharacteristics(of(file)->below);
+    return below->pMethods->xTruncate(below, size);
 }
 
 static int paged_index_map(sqlite3_file *file, int region, int size, int extend,
                            void volatile **out)
 {
     struct paged *paged = of(file);
-    int result = paged->below->pMethods->xShmMap(paged->below, region, size, extend, out);
+    int result = paged->base.below->pMethods->xShmMap(paged->base.below, region, size, extend, out);
     if (result || !*out || region >= INDEX_REGIONS || size != INDEX_REGION_SIZE) return result;
     paged->pages->index[region] = *out;
     if (region == 0) mapped_watch(paged->pages);
     return result;
 }
 
-static int paged_index_lock(sqlite3_file *file, int offset, int count, int flags)
-{
-    return of(file)->below->pMethods->xShmLock(of(file)->below, offset, count, flags);
-}
-
-static void paged_index_barrier(sqlite3_file *file)
-{
-    of(file)->below->pMethods->xShmBarrier(of(file)->below);
-}
-
 static int paged_index_unmap(sqlite3_file *file, int remove)
 {
     mapped_release(of(file)->pages);
-    return of(file)->below->pMethods->xShmUnmap(of(file)->below, remove);
+    return of(file)->base.below->pMethods->xShmUnmap(of(file)->base.below, remove);
 }
 
 // Version 2 of the methods, because version 3 would also map the database.
@@ -217,17 +168,17 @@ static const sqlite3_io_methods paged_methods = {
     .xRead = paged_read,
     .xWrite = paged_write,
     .xTruncate = paged_truncate,
-    .xSync = paged_sync,
-    .xFileSize = paged_size,
-    .xLock = paged_lock,
-    .xUnlock = paged_unlock,
-    .xCheckReservedLock = paged_is_reserved,
-    .xFileControl = paged_control,
-    .xSectorSize = paged_sector_size,
-    .xDeviceCharacteristics = paged_characteristics,
+    .xSync = below_sync,
+    .xFileSize = below_size,
+    .xLock = below_lock,
+    .xUnlock = below_unlock,
+    .xCheckReservedLock = below_is_reserved,
+    .xFileControl = below_control,
+    .xSectorSize = below_sector_size,
+    .xDeviceCharacteristics = below_characteristics,
     .xShmMap = paged_index_map,
-    .xShmLock = paged_index_lock,
-    .xShmBarrier = paged_index_barrier,
+    .xShmLock = below_index_lock,
+    .xShmBarrier = below_index_barrier,
     .xShmUnmap = paged_index_unmap,
 };
 
@@ -235,14 +186,10 @@ int pages_open(sqlite3_vfs *below, sqlite3_filename name, sqlite3_file *file, in
                struct pages *pages)
 {
     struct paged *paged = of(file);
-    *paged = (struct paged){.below = (sqlite3_file *)(paged + 1), .pages = pages};
-    paged->below->pMethods = NULL;
-    int result = below->xOpen(below, name, paged->below, flags, out);
-    if (result) {
-        if (paged->below->pMethods) paged->below->pMethods->xClose(paged->below);
-        return result;
-    }
+    *paged = (struct paged){.pages = pages};
+    int result = below_open(below, name, &paged->base, sizeof *paged, flags, out);
+    if (result) return result;
     file->pMethods = &paged_methods;
-    pages->database = paged->below;
+    pages->database = paged->base.below;
     return SQLITE_OK;
 }

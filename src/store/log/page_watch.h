@@ -5,6 +5,8 @@
 // maps. It does not give SQLite a page that does not match its checksum.
 #pragma once
 
+#include "store/log/vfs_below.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,8 +60,7 @@ struct pages {
 
 // Turns a file of the vfs below into one whose pages are remembered. `file` has space for both.
 struct paged {
-    sqlite3_file file;
-    sqlite3_file *below;
+    struct vfs_below base;
     struct pages *pages;
     unsigned char *copy;  // of a page that is written; null: none was
 };
