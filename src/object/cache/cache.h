@@ -199,6 +199,7 @@ bool cache_entry_read(const char *text, struct cache_entry *entry);
 rota_object_id cache_entry_object(const struct cache_entry *entry);
 bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *other);
 wire_content cache_entry_content(const struct cache_entry *entry);
+struct wire_file cache_entry_file(rota_object_id object, const struct cache_entry *entry);
 bool cache_entry_has(const struct cache_entry *entry, const wire_content *content);  // or unknown
 
 // SHA-256 of bytes as they arrive; a thread may feed it while others use the cache.

@@ -96,6 +96,18 @@ wire_content cache_entry_content(const struct cache_entry *entry)
     return wire_entry_content(&plain);
 }
 
+struct wire_file cache_entry_file(rota_object_id object, const struct cache_entry *entry)
+{
+    return (struct wire_file){
+        .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
+        .object = object,
+        .bytes = entry->bytes,
+        .content = cache_entry_content(entry),
+        .name = wire_text_of(NULL),
+        .path = wire_text_of(NULL),
+    };
+}
+
 bool cache_entry_has(const struct cache_entry *entry, const wire_content *content)
 {
     struct wire_entry plain = plain_of(entry);

@@ -43,18 +43,6 @@ static void held_put(struct object_store *object_store, struct wire_file *files,
     if (count) wire_put(&object_store->link->out, &message);
 }
 
-static struct wire_file file_of(rota_object_id object, const struct cache_entry *entry)
-{
-    return (struct wire_file){
-        .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
-        .object = object,
-        .bytes = entry->bytes,
-        .content = cache_entry_content(entry),
-        .name = wire_text_of(NULL),
-        .path = wire_text_of(NULL),
-    };
-}
-
 // Returns when the server can read all of it: the client may name the bound object at once.
 static void server_wait(struct object_store *object_store)
 {
@@ -66,7 +54,7 @@ static void server_wait(struct object_store *object_store)
 static void on_bound(void *context, rota_object_id object, const struct cache_entry *entry)
 {
     struct object_store *object_store = context;
-    struct wire_file file = file_of(object, entry);
+    struct wire_file file = cache_entry_file(object, entry);
     held_put(object_store, &file, 1);
     server_wait(object_store);
 }
@@ -95,7 +83,7 @@ struct listing {
 static bool object_list(void *context, rota_object_id object, const struct cache_entry *entry)
 {
     struct listing *listing = context;
-    listing->files[listing->count++] = file_of(object, entry);
+    listing->files[listing->count++] = cache_entry_file(object, entry);
     if (listing->count < HELD_AT_ONCE) return true;
     held_put(listing->object_store, listing->files, listing->count);
     listing->count = 0;
@@ -130,7 +118,7 @@ static void fetched_tell(struct object_store *object_store)
     struct data_done done;
     data_fetcher_report_false(object_store->fetcher, &object_store->link->out);
     while (data_fetcher_next_done(object_store->fetcher, &done)) {
-        struct wire_file file = file_of(done.object, &done.entry);
+        struct wire_file file = cache_entry_file(done.object, &done.entry);
         if (done.fault == DATA_FINE)
             held_put(object_store, &file, 1);
         else

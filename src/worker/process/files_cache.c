@@ -92,14 +92,7 @@ static void held_put(struct held *held)
 static bool held_add(void *context, rota_object_id object, const struct cache_entry *entry)
 {
     struct held *held = context;
-    held->items[held->count++] = (struct wire_file){
-        .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
-        .object = object,
-        .bytes = entry->bytes,
-        .content = cache_entry_content(entry),
-        .name = wire_text_of(NULL),
-        .path = wire_text_of(NULL),
-    };
+    held->items[held->count++] = cache_entry_file(object, entry);
     if (held->count == HELD_AT_ONCE) held_put(held);
     return true;
 }
