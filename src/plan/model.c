@@ -474,11 +474,6 @@ uint32_t model_arrived(const struct model *model, const struct model_arrival **a
     return model->arrived_count;
 }
 
-bool model_runs(const struct model *model, uint32_t task)
-{
-    return model->tasks[task].state == TASK_RUNS;
-}
-
 uint32_t model_worker(const struct model *model, uint32_t task)
 {
     return model->tasks[task].worker;

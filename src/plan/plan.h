@@ -164,7 +164,6 @@ uint32_t model_ended(const struct model *model, const uint32_t **tasks);
 uint32_t model_arrived(const struct model *model, const struct model_arrival **arrivals);
 bool model_has(const struct model *model, uint32_t object, uint32_t worker);
 bool model_is_under_way(const struct model *model, uint32_t object, uint32_t worker);
-bool model_runs(const struct model *model, uint32_t task);
 double model_began(const struct model *model, uint32_t task);
 double model_ends(const struct model *model, uint32_t task);  // when it will end, or has ended
 uint32_t model_worker(const struct model *model, uint32_t task);

@@ -67,7 +67,7 @@ static void a_killed_task_leaves_its_core_to_others(void **state)
     model_kill(scene.model, A);
     model_kill(scene.model, C);  // it has not started
     run_to_end(&scene);
-    assert_false(model_runs(scene.model, A));
+    assert_false(scene.model->tasks[A].state == TASK_RUNS);
     assert_about(model_began(scene.model, B), 1);
     assert_about(model_ends(scene.model, B), 3);
     close_all(&scene);
@@ -156,7 +156,7 @@ static void writer_and_reader_end_together(void **state)
     open_on(&scene, pipe_of(2, 3, 0), 2);
     model_assign(scene.model, B, 1, 1);
     model_settle(scene.model);
-    assert_false(model_runs(scene.model, B));  // there is nothing to read yet
+    assert_false(scene.model->tasks[B].state == TASK_RUNS);  // there is nothing to read yet
     model_assign(scene.model, A, 0, 1);
     run_to_end(&scene);
     assert_about(model_began(scene.model, B), 0);
@@ -188,12 +188,12 @@ static void a_reader_without_its_writer_is_cut_off(void **state)
     model_assign(scene.model, B, 1, 1);
     model_settle(scene.model);
     model_settle(scene.model);
-    assert_true(model_runs(scene.model, B));
+    assert_true(scene.model->tasks[B].state == TASK_RUNS);
     model_kill(scene.model, A);
     assert_int_equal(model_cut_off(scene.model, &cut), 1);
     assert_int_equal(cut[0], B);
     assert_int_equal(model_why(scene.model, B), MODEL_CUT_READER);
-    assert_false(model_runs(scene.model, B));
+    assert_false(scene.model->tasks[B].state == TASK_RUNS);
     assert_int_equal(model_cut_off(scene.model, &cut), 0);  // it is reported once
     close_all(&scene);
 }
@@ -209,7 +209,7 @@ static void a_writer_without_readers_fails_when_it_is_notified(void **state)
     model_settle(scene.model);
     model_kill(scene.model, B);
     assert_int_equal(model_cut_off(scene.model, &cut), 0);
-    assert_true(model_runs(scene.model, A));  // it waits for a reader
+    assert_true(scene.model->tasks[A].state == TASK_RUNS);  // it waits for a reader
     model_cut(scene.model, 0, 0);
     assert_int_equal(model_cut_off(scene.model, &cut), 1);
     assert_int_equal(cut[0], A);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "plan/plan.h"
+#include "plan/model_internal.h"
 
 enum { SKETCH_TASKS = 6, SKETCH_OBJECTS = 8 };
 

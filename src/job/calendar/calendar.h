@@ -26,8 +26,6 @@ struct zone;  // null is UTC
 struct zone *zone_parse(const void *bytes, size_t size, const char **reason);
 void zone_close(struct zone *zone);
 
-int32_t zone_offset(const struct zone *zone, rota_time at);  // seconds to add to UTC
-
 // Whether a name like Europe/Berlin is safe to append to the folder of zone files.
 bool zone_name_is_safe(const char *name);
 

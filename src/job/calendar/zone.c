@@ -215,11 +215,6 @@ int64_t zone_reach(const struct zone *zone, int64_t local)
     }
 }
 
-int32_t zone_offset(const struct zone *zone, rota_time at)
-{
-    return zone_span_at(zone, floor_divide(at, SECOND_TIME)).offset;
-}
-
 // ---- Names -----------------------------------------------------------------
 
 static bool is_name_letter(char c)

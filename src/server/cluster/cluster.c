@@ -61,7 +61,7 @@ bool cluster_open(struct cluster *cluster, struct server *server,
     cluster_self_open(cluster, now);
     for (uint32_t i = 1; i <= cluster->last_name[CATALOG_WORKER]; i++)
         if (!PLANTED(TAKE_OVER_SKIPPED)) worker_take_over(cluster, i);
-    cluster_jobs_load(cluster);
+    store_jobs_plain(server->store, cluster_job_restored, cluster);
     cluster_claims_open(cluster);
     bool done = server_commit(server);
     cluster->durable = store_journal_last(server->store);

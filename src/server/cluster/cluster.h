@@ -206,7 +206,7 @@ void cluster_frames_trim(struct cluster *cluster);
 // Counts commands for the share of their job, until it is closed.
 void cluster_commands_count(struct cluster_job *job, const struct cluster_peer *peer,
                             uint64_t bytes);
-void cluster_jobs_load(struct cluster *cluster);  // which jobs of the store close automatically
+store_job_fn cluster_job_restored;  // which jobs of the store close automatically
 // After a decision: a job has ended. In the next turn jobs that can be closed are closed.
 void cluster_job_over(struct cluster *cluster, const struct rota_action *action);
 void cluster_jobs_close(struct cluster *cluster);

@@ -322,18 +322,13 @@ static bool is_success(const struct cluster *cluster, uint32_t job)
 }
 
 // An earlier server process may have ended before it closed finished jobs.
-static void job_restored(void *context, rota_job_id id)
+void cluster_job_restored(void *context, rota_job_id id)
 {
     struct cluster *cluster = context;
     struct wire_over over = {.job = id.number};
     cluster_job_get(cluster, id)->closes = true;
     if (is_success(cluster, id.number) && cluster_job_is_idle(cluster, &over))
         over_add(cluster, &over);
-}
-
-void cluster_jobs_load(struct cluster *cluster)
-{
-    store_jobs_plain(cluster->server->store, job_restored, cluster);
 }
 
 enum rota_error cluster_job_close(struct cluster *cluster, const struct wire_over *over)

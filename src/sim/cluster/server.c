@@ -238,7 +238,7 @@ static void flush_to(struct sim *sim, bool workers)
     }
 }
 
-static void flush(struct sim *sim)
+void sim_daemon_feed(struct sim *sim)
 {
     rota_time more = cluster_feed(&sim->daemon.cluster, sim->now);
     if (more != INT64_MAX) event_queue_add(&sim->queue, more, DUE_FEED, 0, sim->daemon.mark);
@@ -293,13 +293,8 @@ void sim_daemon_turn(struct sim *sim)
     if (idle) play_record_idle(&sim->played);
     settle_note(sim, turn);
     if (turn % SAMPLE == 0) judge_turn(sim);
-    flush(sim);
+    sim_daemon_feed(sim);
     wake_note(sim);
-}
-
-void sim_daemon_feed(struct sim *sim)
-{
-    flush(sim);
 }
 
 void sim_daemon_settle(struct sim *sim, uint32_t turn)
@@ -312,6 +307,6 @@ void sim_daemon_settle(struct sim *sim, uint32_t turn)
     see(sim, SIGHT_SETTLE);
     disk_sync(daemon->store, turn);
     cluster_settled(&daemon->cluster, turn);
-    flush(sim);
+    sim_daemon_feed(sim);
     if (daemon->input_count) sim_daemon_due(sim, sim->now + 1);
 }

@@ -128,10 +128,11 @@ static int page_write(struct paged *paged, const void *from, int size, sqlite3_i
 static int paged_write(sqlite3_file *file, const void *from, int size, sqlite3_int64 at)
 {
     struct paged *paged = of(file);
+    sqlite3_file *below = paged->base.below;
     if (paged->pages->database_is_bad) return SQLITE_IOERR_WRITE;
     format_note(paged->pages, from, size, at);
     return is_page(size, at) ? page_write(paged, from, size, at)
-                             : paged->base.below->pMethods->xWrite(paged->base.below, from, size, at);
+                             : below->pMethods->xWrite(below, from, size, at);
 }
 
 // A checkpoint ends with this call, even if there is nothing to cut off.

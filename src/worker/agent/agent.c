@@ -333,7 +333,8 @@ int agent_main(const struct agent_options *options)
                           .spool = {.folder = -1, .lock = -1, .file = -1},
                           .fence = {.due = INT64_MAX}};
     if (agent_begin(&agent))
-        service_ready(&agent);
+        // No server may be connected: commands of an earlier server may run without one.
+        os_service_tell(options->service, "READY=1\nSTATUS=connecting to a server");
     else if (agent.status < 0)
         agent.status = 70;
     while (agent.status < 0) turn(&agent);

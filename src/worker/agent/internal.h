@@ -132,7 +132,6 @@ void agent_say(const struct agent *agent, const char *format, ...)
 
 // ---- service.c: the supervisor --------------------------------------------------------------
 
-void service_ready(const struct agent *agent);
 void service_status(const struct agent *agent, const char *status, const char *address);
 void service_stopping(const struct agent *agent, const char *status);
 void service_beat(struct agent *agent, int64_t now);

@@ -1,13 +1,6 @@
 // service.c - a worker under a supervisor: its status messages, and how often they are sent.
 #include "worker/agent/internal.h"
 
-// Ready does not mean that a server is connected: commands of an earlier server may run without
-// one.
-void service_ready(const struct agent *agent)
-{
-    os_service_tell(agent->options->service, "READY=1\nSTATUS=connecting to a server");
-}
-
 void service_status(const struct agent *agent, const char *status, const char *address)
 {
     os_service_tell(agent->options->service, "STATUS=%s %s", status, address);

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "job/calendar/internal.h"
+
 // ---- Zones -----------------------------------------------------------------
 
 struct writer {
@@ -92,6 +94,11 @@ rota_time at(const char *text)
     const char *end = strptime(text, "%Y-%m-%d %H:%M", &tm);
     if (!end || *end) fail_msg("\"%s\" is not an instant", text);
     return (rota_time)timegm(&tm) * 1000000;
+}
+
+int32_t zone_offset(const struct zone *zone, rota_time at)
+{
+    return zone_span_at(zone, floor_divide(at, SECOND_TIME)).offset;
 }
 
 const char *shown(const struct zone *zone, rota_time time, char out[40])

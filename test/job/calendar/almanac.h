@@ -31,6 +31,8 @@ struct zone *almanac_zone(const struct almanac_change *changes, uint32_t count,
 const char *almanac_rule(const char *name);
 struct zone *almanac_named(const char *name);
 
+int32_t zone_offset(const struct zone *zone, rota_time at);  // seconds to add to UTC
+
 // "2026-03-29 01:00", in UTC.
 rota_time at(const char *text);
 // "2026-03-29 03:00 +02:00": what the zone's clock shows; "never".
