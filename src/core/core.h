@@ -120,8 +120,6 @@ struct rota {
 #include "core/internal.h"
 #include "core/object.h"
 #include "core/planned.h"
-#include "core/replica_surplus.h"
 #include "core/shared_key.h"
-#include "core/backoff.h"
 #include "core/effect.h"
 #include "core/events.h"

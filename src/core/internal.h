@@ -272,3 +272,17 @@ void wait_drop_task(struct rota *rota, task_row row);
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
 void wait_settle(struct rota *rota);
 void wait_look(struct rota *rota, wait_row first);  // is the wait satisfied now?
+
+// ---- backoff.c: delays of a ready task: backoff, and a pause of its job ----------------------
+
+bool backoff_reserve(struct rota *rota);
+void backoff_begin(struct rota *rota, task_row row, rota_time until);
+void backoff_end(struct rota *rota, task_row row);
+void backoff_forget(struct rota *rota, task_row row);
+rota_time backoff_until(const struct rota *rota, task_row row);  // 0: no backoff
+void backoffs_end(struct rota *rota);                            // all whose time is up
+
+// place.c: the job of the task is paused, so the task is in no queue. A task whose job is not
+// paused may also wait for a task with the same key that runs for it.
+bool place_is_paused(const struct rota *rota, task_row row);
+bool place_shared(struct rota *rota, task_row row);

@@ -53,3 +53,17 @@ void streams_unread(struct rota *rota, task_row row);   // a writer failed: the 
 void streams_give_up(struct rota *rota, task_row row);  // its attempt did not succeed
 void streams_failed(struct rota *rota, task_row row);  // it writes them, and did not succeed
 bool streams_lost_reader(const struct rota *rota, task_row row);
+
+// ---- replica_surplus.c: drops copies that are not needed -------------------------------------
+
+void replica_surplus_drop_all(struct rota *rota, object_row row);
+void replica_surplus_drop_others(struct rota *rota, object_row row, worker_row stays);
+// asks the worker that keeps it to verify its copy
+void replica_surplus_ask(struct rota *rota, object_row row);
+// That worker confirmed.
+void replica_surplus_drop(struct rota *rota, object_row row, worker_row worker);
+
+// ---- object.c
+
+// A worker reports that it has a copy; 0: another one reports that it has none.
+void object_shown(struct rota *rota, object_row row, worker_row worker);

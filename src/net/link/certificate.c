@@ -4,7 +4,7 @@
 // optionally with their revocation lists. The subject of a certificate holds the identity: OU is
 // the role, CN the id.
 #define _GNU_SOURCE
-#include "net/link/certificate.h"
+#include "net/link/tls.h"
 
 #include <stdlib.h>
 #include <string.h>

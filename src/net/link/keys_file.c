@@ -3,7 +3,7 @@
 // A file is accepted only if no other user can read or replace it. Checks and use go through open
 // file descriptors, so that no user can exchange a file in between. A write replaces all of it.
 #define _GNU_SOURCE
-#include "net/link/certificate.h"
+#include "net/link/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>

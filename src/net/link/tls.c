@@ -3,7 +3,6 @@
 // The link owns its TLS state. Until the handshake has finished, a listener accepts only a limited
 // number of bytes. The reasons of failed handshakes tell a peer nothing about the keys.
 #define _GNU_SOURCE
-#include "net/link/certificate.h"
 #include "net/link/tls.h"
 
 #include <stdio.h>

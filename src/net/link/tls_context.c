@@ -1,6 +1,5 @@
 // tls_context.c - loads the TLS library, sets the options that all links share, and finds keys.
 #define _GNU_SOURCE
-#include "net/link/certificate.h"
 #include "net/link/tls.h"
 
 #include <dlfcn.h>

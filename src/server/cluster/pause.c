@@ -3,7 +3,7 @@
 #include "server/cluster/planning.h"
 #include "server/cluster/worker_identity.h"
 #include "server/cluster/request.h"
-#include "server/cluster/pause.h"
+#include "server/cluster/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 // before that gets the stored answer when it repeats its request.
 #include "server/cluster/objects.h"
 #include "server/cluster/replicas.h"
-#include "server/cluster/pause.h"
+#include "server/cluster/cluster.h"
 #include "server/cluster/tokens.h"
 #include "server/cluster/waits.h"
 

@@ -1,5 +1,5 @@
 // refusal_text.c - the reason of a refused submission, in a sentence that names the task.
-#include "server/cluster/refusal_text.h"
+#include "server/cluster/submission_pieces.h"
 
 #include <stdarg.h>
 #include <stdio.h>

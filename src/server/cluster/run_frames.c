@@ -4,7 +4,6 @@
 #include "server/cluster/planning.h"
 #include "server/cluster/replicas.h"
 #include "server/cluster/lost_attempts.h"
-#include "server/cluster/retry_rule.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Job files are checked by the reader, but a client can send a submission without one.
 #include "server/cluster/body_objects.h"
-#include "server/cluster/refusal_text.h"
+#include "server/cluster/submission_pieces.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "server/cluster/replicas.h"
 #include "server/cluster/worker_identity.h"
 #include "server/cluster/lost_attempts.h"
-#include "server/cluster/pause.h"
+#include "server/cluster/cluster.h"
 #include "server/cluster/tokens.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "server/cluster/planning.h"
 #include "server/cluster/replicas.h"
 #include "server/cluster/lost_attempts.h"
-#include "server/cluster/retry_rule.h"
 #include "server/cluster/tokens.h"
 
 enum { FOREIGN_MAX = 10 };

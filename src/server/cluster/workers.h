@@ -40,7 +40,7 @@ struct cluster_worker {
     struct cluster_pulse pulse;
     bool silent;               // the core knows that it is silent
     struct cluster_tokens tokens;  // tokens.h
-    bool drains, leaves;       // pause.h: it should end; it was told to
+    bool drains, leaves;       // pause.c: it should end; it was told to
     struct cluster_told *told;     // replicas.h
     uint32_t results;              // number of new keys it has named since the core knows it
 };
@@ -57,3 +57,11 @@ bool cluster_beat(struct cluster *cluster, struct cluster_peer *peer, const stru
 void cluster_worker_away(struct cluster *cluster, struct cluster_worker *worker);
 void cluster_workers_look(
     struct cluster *cluster);  // in a turn: marks workers without heartbeats as silent
+
+// ---- pause.c: lanes and workers that are paused, and workers that are drained ----------------
+
+void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const struct wire_rest *rest);
+// In a turn: a worker announces that it will leave.
+void cluster_worker_leaves(struct cluster *cluster, struct cluster_worker *worker);
+// In a turn: a draining worker without attempts is told to end, and then leaves.
+void cluster_rest_look(struct cluster *cluster, struct cluster_worker *worker);

@@ -8,7 +8,6 @@
 #include "sim/cluster/base.h"
 #include "sim/cluster/record.h"
 #include "sim/cluster/server.h"
-#include "sim/cluster/duplicate_workers.h"
 
 // ---- worker.c, orders.c: a worker ---------------------------------------------------------------
 
@@ -237,6 +236,15 @@ bool sim_node_is_reached(const struct sim *sim, uint32_t reader, uint32_t from);
 bool sim_node_is_parted(const struct sim *sim, uint32_t who);  // from the server
 void faults_change(struct sim *sim);
 void faults_clear(struct sim *sim);
+
+// ---- duplicate_workers.c: workers that use the name, or a copy of the folder, of another -----
+
+void duplicates_draw(struct sim *sim);
+void duplicate_make(struct sim *sim, uint32_t who);  // it uses the name or folder of that worker
+void duplicates_end(struct sim *sim);                // permanently
+// As the server sees it. Null: no other worker of its name or folder is connected.
+const struct node *duplicate_alive(const struct sim *sim, uint32_t who);
+bool duplicate_shares_name(const struct sim *sim, const struct node *node);
 
 // ---- Everything together ------------------------------------------------------------------------
 
