@@ -68,6 +68,7 @@ void live_ended(struct live *live, rota_task_id task, double seconds, uint64_t b
 // A measured duration is preferred to a stated one.
 double live_seconds(const struct live *live, const struct live_task *task)
 {
+    assert(task->kind <= live->kind_count);
     const struct live_kind *kind = &live->kinds[task->kind], *all = live->kinds;
     if (kind != all && kind->ends) return kind->seconds / (double)kind->ends;
     if (task->stated > 0) return task->stated;
@@ -76,6 +77,7 @@ double live_seconds(const struct live *live, const struct live_task *task)
 
 double live_mib(const struct live *live, const struct live_task *maker)
 {
+    assert(maker->kind <= live->kind_count);
     const struct live_kind *kind = &live->kinds[maker->kind], *all = live->kinds;
     if (kind->objects) return kind->mib / (double)kind->objects;
     return all->objects ? all->mib / (double)all->objects : unknown_mib;

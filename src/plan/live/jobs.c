@@ -14,6 +14,7 @@ void *live_grow(void *items, uint32_t *capacity, uint64_t count, size_t size)
 struct live_job *live_job_find(const struct live *live, rota_job_id id)
 {
     uint32_t at = map_find(&live->jobs_by_id, id.number);
+    assert(at <= live->job_count);
     return at ? live->jobs[at - 1] : NULL;
 }
 
@@ -90,6 +91,7 @@ static void need_add(struct live_job *job, struct live_read need)
 // Runs after tasks_add(), so all numbers refer to existing tasks.
 static void lists_add(struct live_job *job, const struct rota_job_spec *spec)
 {
+    assert(job->task_count >= spec->task_count);
     struct live_raw *raw = &job->raw;
     raw->outputs = live_grow(raw->outputs, &raw->output_capacity,
                               (uint64_t)raw->output_count + spec->output_count,
@@ -165,6 +167,7 @@ static void objects_place(struct live_job *job, struct map *made)
     for (uint32_t i = 0; i < raw->output_count; i++) {
         const struct live_made *from = &raw->outputs[i];
         uint32_t at = next[from->task - 1]++;
+        assert(at < count);
         job->objects[at] = (struct live_object){from->object, from->bytes, PLAN_NONE};
         map_put(made, ID_HASH(from->object), at + 1);
     }
@@ -203,6 +206,7 @@ static void needs_place(struct live_job *job, const struct map *made)
             graph->tasks[task].input_count++;
         }
     }
+    assert(count <= raw->need_count);
     graph->input_count = count;
     free(first), free(sorted), free(user);
 }

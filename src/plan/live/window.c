@@ -151,6 +151,7 @@ static uint32_t holders_find(struct window *window, rota_object_id id, uint32_t 
             copy_add(window, object, worker, true);
     }
     if (first == PLAN_NONE) return first;
+    assert(first < window->cluster.worker_count);
     count = rota_object_workers(rota, id, ROTA_SET_SCHEDULED, coming, HOLDERS);
     for (uint32_t i = 0; i < count && i < HOLDERS; i++) {
         uint32_t worker = window_worker(window, coming[i]);
@@ -272,6 +273,7 @@ bool window_open(struct window *window, struct live *live, const struct live_vie
 
 static void places_forget(struct live_job *job, uint32_t task)
 {
+    assert(task < job->graph.task_count);
     const struct plan_task *from = &job->graph.tasks[task];
     job->tasks[task].place = PLAN_NONE;
     for (uint32_t i = 0; i < from->output_count; i++)

@@ -5,6 +5,7 @@
 #include "store/sqlite/open.h"
 #include "os/os.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ static int store_wait(struct session *session, const char *path)
         if (!again || !os_sleep_until(os_now() + PAUSE)) break;
     }
     if (session->store) return 0;
+    assert(error.fault != STORE_FINE);
     fprintf(stderr, "rota: %s\n", error.text);
     return store_exit_status(&error);
 }
@@ -55,6 +57,7 @@ void session_close(struct session *session)
 
 int session_failed(const struct session *session)
 {
+    assert(session->store);
     const struct store_error *error = store_error(session->store);
     fprintf(stderr, "rota: %s\n", error->fault ? error->text : session->server.reason);
     return server_exit_status(&session->server);

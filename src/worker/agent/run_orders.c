@@ -103,6 +103,8 @@ static void lost_tell(const struct run_orders *orders, const struct wire_run *ru
 static void give(struct run_orders *orders, struct attempt *attempt,
                  const struct wire_message *message)
 {
+    assert(attempt_is_alive(attempt));
+    assert(message->kind == WIRE_RUN_MESSAGE);
     const struct run_host *host = orders->host;
     void *context = orders->context;
     bool has_streams = host->accepts(context, &message->run);
@@ -128,6 +130,7 @@ void run_orders_inputs(struct run_orders *orders)
         struct wire_message message;
         struct attempt *attempt
             = attempts_find(&orders->decide->attempts, (*at)->task, (*at)->attempt);
+        assert(attempt);
         enum inputs state = waiting_read(*at, &message) ? inputs_look(orders, &message.run.inputs)
                                                         : INPUTS_MISSING;
         if (state == INPUTS_MISSING && PLANTED(LACK_KEPT)) state = INPUTS_COMING;
@@ -208,6 +211,7 @@ bool run_orders_take(struct run_orders *orders, const struct wire_message *messa
         return true;
     case DECIDE_HOLD: break;
     }
+    assert(attempt->state == ATTEMPT_HELD);
     if (waiting_add(&orders->held, message)) return older_stop(orders, attempt), true;
     orders->host->report(orders->context, attempt, WIRE_NOT_STARTED, ENOMEM, "out of memory");
     return true;
