@@ -64,8 +64,8 @@ void map_remove(struct map *map, uint64_t key)
     map->count--;
     // Close the hole: move later entries of the run back unless they would precede their home slot.
     for (uint32_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
-        uint32_t wished = home(map, map->slots[i].key);
-        if (((i - wished) & mask) < ((i - hole) & mask)) continue;
+        uint32_t wanted = home(map, map->slots[i].key);
+        if (((i - wanted) & mask) < ((i - hole) & mask)) continue;
         map->slots[hole] = map->slots[i];
         hole = i;
     }

@@ -37,9 +37,9 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
 // Small tables double. Large ones grow by a quarter, because spare capacity is unused memory.
 static uint64_t grown(uint64_t capacity, uint64_t need)
 {
-    uint64_t wished = capacity < 65536 ? capacity * 2 : capacity + capacity / 4;
-    if (wished < 16) wished = 16;
-    return wished > need ? wished : need;
+    uint64_t wanted = capacity < 65536 ? capacity * 2 : capacity + capacity / 4;
+    if (wanted < 16) wanted = 16;
+    return wanted > need ? wanted : need;
 }
 
 const struct memory memory_heap = {memory_resize_heap, NULL};

@@ -90,23 +90,23 @@ enum rota_client_code rota_client_unkeep(struct rota_client *client, const char 
 
 // ---- Hashes of files ---------------------------------------------------------------------------
 
-enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum *sum)
+enum rota_client_code file_hash_open(struct rota_client *client, struct file_hash *sum)
 {
     struct os_digest_error error = {.text = ""};
-    *sum = (struct file_sum){os_digest_open(&error), NULL};
+    *sum = (struct file_hash){os_digest_open(&error), NULL};
     if (!sum->digest) return client_say(client, ROTA_CLIENT_NO_MEMORY, "%s", error.text);
     sum->sum = os_hash_open(sum->digest);
     if (sum->sum) return ROTA_CLIENT_OK;
     return client_say(client, ROTA_CLIENT_NO_MEMORY, "out of memory for a hash");
 }
 
-void file_sum_close(struct file_sum *sum)
+void file_hash_close(struct file_hash *sum)
 {
     os_hash_close(sum->sum);
     os_digest_close(sum->digest);
 }
 
-enum rota_client_code file_sum_add(struct rota_client *client, struct file_sum *sum, int file,
+enum rota_client_code file_hash_add(struct rota_client *client, struct file_hash *sum, int file,
                                    uint64_t bytes)
 {
     enum { PIECE = 64 << 10 };

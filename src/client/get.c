@@ -22,7 +22,7 @@ struct getting {
     int file;
     bool is_regular;
     uint64_t written;
-    struct file_sum sum;      // of the written bytes
+    struct file_hash sum;      // of the written bytes
     bool is_known;            // `entry` is set
     bool is_mixed;            // bytes came from several sources, or an earlier call
     struct wire_entry entry;  // the content
@@ -240,8 +240,8 @@ static enum rota_client_code file_begin(struct getting *getting, uint64_t offset
     getting->is_regular = S_ISREG(about.st_mode);
     if (offset && (!getting->is_regular || (uint64_t)about.st_size < offset))
         return client_say(client, ROTA_CLIENT_WRONG, "the file has fewer bytes than the offset");
-    enum rota_client_code code = file_sum_open(client, &getting->sum);
-    if (!code) code = file_sum_add(client, &getting->sum, getting->file, offset);
+    enum rota_client_code code = file_hash_open(client, &getting->sum);
+    if (!code) code = file_hash_add(client, &getting->sum, getting->file, offset);
     getting->written = offset;
     return code;
 }
@@ -268,6 +268,6 @@ enum rota_client_code rota_client_get(struct rota_client *client, const char *na
         *offset = getting.written;
     }
     if (!code) code = file_end(&getting);
-    file_sum_close(&getting.sum);
+    file_hash_close(&getting.sum);
     return code;
 }

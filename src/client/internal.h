@@ -37,15 +37,15 @@ struct client_object {
 enum rota_client_code client_object_find(struct rota_client *client, const char *name,
                                          struct client_object *object);
 // SHA-256 of the bytes of a file.
-struct file_sum {
+struct file_hash {
     struct os_digest *digest;
     struct os_hash *sum;
 };
-enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum *sum);
+enum rota_client_code file_hash_open(struct rota_client *client, struct file_hash *sum);
 // The first `bytes` of a regular file.
-enum rota_client_code file_sum_add(struct rota_client *client, struct file_sum *sum, int file,
+enum rota_client_code file_hash_add(struct rota_client *client, struct file_hash *sum, int file,
                                    uint64_t bytes);
-void file_sum_close(struct file_sum *sum);
+void file_hash_close(struct file_hash *sum);
 
 // ---- put.c -------------------------------------------------------------------------------------
 

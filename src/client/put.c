@@ -102,17 +102,17 @@ static enum rota_client_code entry_make(struct rota_client *client, int file,
                                         struct wire_entry *entry)
 {
     struct stat about;
-    struct file_sum sum;
+    struct file_hash sum;
     if (fstat(file, &about) != 0)
         return client_say(client, ROTA_CLIENT_FILE, "the file: %s", strerror(errno));
     if (!S_ISREG(about.st_mode))
         return client_say(client, ROTA_CLIENT_WRONG, "not a regular file");
     *entry = (struct wire_entry){.letter = about.st_mode & S_IXUSR ? 'x' : 'f',
                                  .bytes = (uint64_t)about.st_size};
-    enum rota_client_code code = file_sum_open(client, &sum);
-    if (!code) code = file_sum_add(client, &sum, file, entry->bytes);
+    enum rota_client_code code = file_hash_open(client, &sum);
+    if (!code) code = file_hash_add(client, &sum, file, entry->bytes);
     if (!code) os_hash_end(sum.sum, entry->hash);
-    file_sum_close(&sum);
+    file_hash_close(&sum);
     return code;
 }
 

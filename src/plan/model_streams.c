@@ -161,7 +161,7 @@ static bool is_to_fail(const struct model *model, uint32_t task)
     return model->tasks[task].state == TASK_RUNS && model->tasks[task].fails;
 }
 
-static void go_on(struct model *model, uint32_t group)
+static void group_resume(struct model *model, uint32_t group)
 {
     assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
@@ -296,7 +296,7 @@ void model_cut(struct model *model, uint32_t object, uint32_t worker)
         cut_off(model, writer, MODEL_CUT_WRITER);
         model_streams_left(model, writer);
     } else if ((!at->begun || at->stands) && is_complete(model, group)) {
-        if (at->begun) go_on(model, group);
+        if (at->begun) group_resume(model, group);
         else begin(model, group);
     }
 }

@@ -233,7 +233,7 @@ static void find_ranks(struct planner *planner, const struct plan_rule *rule)
     for (uint32_t at = graph->task_count; at-- > 0;) {
         uint32_t task = graph->sorted[at];
         const struct plan_task *row = &graph->tasks[task];
-        double behind = 0;
+        double after = 0;
         for (uint32_t i = 0; i < row->output_count; i++) {
             const struct plan_object *object = &graph->objects[row->output + i];
             double carried = graph->mib[row->output + i] * pace, most = 0;
@@ -241,9 +241,9 @@ static void find_ranks(struct planner *planner, const struct plan_rule *rule)
                 double rank = planner->rank[graph->users[object->user + u]];
                 if (most < rank) most = rank;
             }
-            if (object->user_count && behind < most + carried) behind = most + carried;
+            if (object->user_count && after < most + carried) after = most + carried;
         }
-        planner->rank[task] = behind + graph->seconds[task];
+        planner->rank[task] = after + graph->seconds[task];
     }
 }
 

@@ -169,7 +169,7 @@ static void change_schedule(struct climb *climb, const struct plan_cluster *clus
     trial->worker[task] = worker;
 }
 
-static void hunt_on(struct climb *climb, const struct plan_cluster *cluster)
+static void search_further(struct climb *climb, const struct plan_cluster *cluster)
 {
     for (uint32_t i = 0; !is_done(climb); i++) {
         if (i % 4 == 0) {
@@ -197,7 +197,7 @@ void plan_search(struct plan_search *search, const struct plan_graph *graph,
     for (uint32_t i = 0; i < RULES; i++) climb.found[i] = 1e300;
     for (uint32_t i = 0; i < RULES && (i == 0 || !is_done(&climb)); i++)
         climb.found[i] = try_rule(&climb, &rules[i]);
-    hunt_on(&climb, cluster);
+    search_further(&climb, cluster);
     plan_schedule_release(&climb.trial);
     free(climb.chain);
     planner_close(climb.planner);

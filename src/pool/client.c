@@ -26,8 +26,8 @@ static bool ring_reserve(struct rota_pool *pool, struct client *client, uint64_t
     uint32_t before = client->capacity;
     bool there = ARRAY_RESERVE(&pool->memory, client->ring, client->capacity, need);
     if (!there || client->capacity == before || !client->count) return there;
-    uint32_t behind = before - client->first, first = client->capacity - behind;
-    memmove(&client->ring[first], &client->ring[client->first], behind * sizeof *client->ring);
+    uint32_t moved = before - client->first, first = client->capacity - moved;
+    memmove(&client->ring[first], &client->ring[client->first], moved * sizeof *client->ring);
     client->first = first;
     return true;
 }

@@ -11,7 +11,7 @@ static bool has_failed_for_good(const struct run *run, rota_job_id job)
            && strcmp(rota_job_status(run->server->rota, job), "FAILED") == 0;
 }
 
-static bool goes_on(const struct run *run, const struct run_start *start,
+static bool continues(const struct run *run, const struct run_start *start,
                     const struct run_entry *entry)
 {
     return entry->job.number && entry->digest == run->digest && !start->fresh
@@ -49,7 +49,7 @@ enum run_begun run_job_begin(struct run *run, const struct run_start *start, str
 {
     struct run_entry entry;
     run_entry_find(run->server->store, start->path, &entry);
-    bool same = goes_on(run, start, &entry);
+    bool same = continues(run, start, &entry);
     if (!run_machines(run)) return RUN_BEGIN_FAILED;
     run_join(run, start->cores, start->memory_mib);
     if (!same) return job_make(run, start, entry.job, out);

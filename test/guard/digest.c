@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     uint32_t events = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 6000;
     struct story *story = story_open(seed, NULL, 0);
     for (uint32_t event = 1; event <= events; event++) {
-        story_go_on(story);
+        story_continue(story);
         if (event % 100) continue;
         story_end_turn(story);
         story_check(story);

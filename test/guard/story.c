@@ -305,7 +305,7 @@ static void change(struct story *story)
 
 // ---- The sequence of events ---------------------------------------------------------------------
 
-void story_go_on(struct story *story)
+void story_continue(struct story *story)
 {
     uint32_t what = below(story, 100);
     if (what < 12) submit(story);

@@ -8,7 +8,7 @@
 // The first choices come from `choices`, one byte each, the others from the seed.
 struct story *story_open(uint64_t seed, const uint8_t *choices, size_t choice_count);
 void story_close(struct story *story);
-void story_go_on(struct story *story);   // one event, and sometimes the end of a turn
+void story_continue(struct story *story);   // one event, and sometimes the end of a turn
 void story_end_turn(struct story *story);
 size_t story_choices_left(const struct story *story);
 void story_check(const struct story *story);

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct story *story = story_open(1, data, size);
     while (story_choices_left(story) > 0) {
-        story_go_on(story);
+        story_continue(story);
         story_check(story);
     }
     story_end_turn(story);

@@ -208,7 +208,7 @@ static void turn_end(struct history *history)
     history->slot = 0;
     if (!agrees(history)) return;
     states_count(history);
-    model_judge_rest(model, plans_at_once(history));
+    model_judge_waiting(model, plans_at_once(history));
     if (agrees(history)) model_compare(model, history->rota);
     if (agrees(history)) model_compare_turn(model, history->rota);
 }
@@ -298,7 +298,7 @@ static void drain(struct history *history)
         enum rota_task_state state = model->tasks[i].state;
         if (state < ROTA_TASK_HELD || state > ROTA_TASK_RUNNING) continue;
         bool held = state == ROTA_TASK_HELD;
-        if (held && model_is_behind_somebody_waiting(model, &model->tasks[i])) continue;
+        if (held && model_is_after_a_waiting_one(model, &model->tasks[i])) continue;
         model_differs(model, "%u.%u is stuck as %s", model->tasks[i].id.job,
                       model->tasks[i].id.task, rota_task_state_name(state));
     }

@@ -174,7 +174,7 @@ bool model_condition_possible(struct model *model, const struct model_task *task
 bool model_edges_met(struct model *model, const struct model_task *task);
 bool model_inputs_met(struct model *model, const struct model_task *task);
 bool model_is_dead(struct model *model, const struct model_task *task);
-bool model_failure_behind(struct model *model, const struct model_task *task);
+bool model_failure_after(struct model *model, const struct model_task *task);
 bool model_object_present(struct model *model, const struct model_object *object);
 bool model_object_counts(struct model *model, const struct model_object *object);
 struct model_task *model_producer(struct model *model, const struct model_object *object);
@@ -211,7 +211,7 @@ bool model_comes_before(const struct model_lane *lane, const struct model_task *
 void model_share(struct model *model);
 struct model_task *model_leader_find(struct model *model, const struct model_task *task);
 bool model_lane_is_open(struct model *model, const struct model_task *task);
-bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);
+bool model_is_after_a_waiting_one(struct model *model, const struct model_task *task);
 bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
                               const struct model_task *task);
 
@@ -267,7 +267,8 @@ void model_outputs_finish(struct model *model, const struct model_task *task,
 void model_time(struct model *model, rota_time now);  // ends leases and waits
 void model_phases_move(struct model *model);          // ends waits of pull
 void model_judge_run(struct model *model, const struct rota_action *action);
-void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be given out
+// No more tasks could be given out.
+void model_judge_waiting(struct model *model, bool plans_at_once);
 bool model_fits(struct model *model, const struct model_task *task,
                 const struct model_worker *worker);
 bool model_is_first_of_lane(struct model *model, const struct model_task *task);

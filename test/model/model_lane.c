@@ -131,7 +131,7 @@ static bool waits_for_lane(struct model *model, const struct model_task *task, u
 }
 
 // In a lane with submission order: its head waits for something that is not in the lane itself.
-bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task)
+bool model_is_after_a_waiting_one(struct model *model, const struct model_task *task)
 {
     const struct model_task *head = lane_head(model, model_lane_find(model, task->spec.lane));
     return head->state != ROTA_TASK_HELD && !waits_for_lane(model, head, task->spec.lane);

@@ -283,7 +283,7 @@ static bool task_lacks_need(struct model *model, const struct model_task *task)
 }
 
 // In a lane its worker may have begun: a worker without an input will report it.
-static bool task_goes_on(struct model *model, const struct model_task *task)
+static bool task_continues(struct model *model, const struct model_task *task)
 {
     return task->state == ROTA_TASK_ASSIGNED && model_keeps_lane(model, task);
 }
@@ -292,7 +292,7 @@ static bool task_goes_on(struct model *model, const struct model_task *task)
 // over to them.
 static bool task_falls_back(struct model *model, struct model_task *task)
 {
-    if (!task_lacks_need(model, task) || task_goes_on(model, task)) return false;
+    if (!task_lacks_need(model, task) || task_continues(model, task)) return false;
     bool assigned = task->state == ROTA_TASK_ASSIGNED;
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
@@ -311,7 +311,7 @@ static void readers_give_up(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
         if (task->state != ROTA_TASK_ASSIGNED || !task_lacks_need(model, task)) continue;
-        if (task_goes_on(model, task)) continue;
+        if (task_continues(model, task)) continue;
         if (model_streams_give_up(model, task)) i = UINT32_MAX;  // another may have to now
     }
 }
@@ -329,7 +329,7 @@ static void tasks_fall_back(struct model *model)
     struct model_task *begun[MODEL_TASKS];
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        if (task_goes_on(model, task) && task_lacks_need(model, task)) begun[count++] = task;
+        if (task_continues(model, task) && task_lacks_need(model, task)) begun[count++] = task;
     }
     while (count) model_task_begin(model, begun[--count]);  // their streams are there from now on
 }

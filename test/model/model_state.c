@@ -60,7 +60,7 @@ enum rota_task_state model_sum(struct model *model, uint32_t job, uint32_t bundl
         enum rota_task_state state = model_shown(model, task);
         if (model_state_is_active(state) && state != ROTA_TASK_BLOCKED) return ROTA_TASK_RUNNING;
         if (state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED) failed = true;
-        if (state == ROTA_TASK_BLOCKED && model_failure_behind(model, task)) failed = true;
+        if (state == ROTA_TASK_BLOCKED && model_failure_after(model, task)) failed = true;
     }
     return failed ? ROTA_TASK_FAILED : ROTA_TASK_SUCCEEDED;
 }
@@ -206,7 +206,7 @@ static bool state_is_failure(struct model *model, const struct model_task *task,
                              enum rota_task_state state)
 {
     if (state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED) return true;
-    return state == ROTA_TASK_BLOCKED && model_failure_behind(model, task);
+    return state == ROTA_TASK_BLOCKED && model_failure_after(model, task);
 }
 
 static bool is_failure(struct model *model, const struct model_task *task)
@@ -215,7 +215,7 @@ static bool is_failure(struct model *model, const struct model_task *task)
 }
 
 // Whether a BLOCKED task waits for a failure, not only for tasks that are blocked without one.
-bool model_failure_behind(struct model *model, const struct model_task *task)
+bool model_failure_after(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->edge_count; i++) {
         const struct model_edge *edge = &model->edges[i];

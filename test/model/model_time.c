@@ -155,7 +155,7 @@ bool model_is_first_of_lane(struct model *model, const struct model_task *task)
     return true;
 }
 
-static bool somebody_has_room(struct model *model, const struct model_task *task)
+static bool a_worker_has_room(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->worker_count; i++) {
         const struct model_worker *worker = &model->workers[i];
@@ -202,7 +202,7 @@ static const char *plan_mistake(struct model *model, const struct model_task *ta
     if (!fits_empty(task, worker)) return "does not fit the worker at all";
     if (model->config.overbook == 0) return "does not fit the free room";
     if (task->spec.lane) return "is in a lane and overbooks";
-    if (somebody_has_room(model, task)) return "overbooks while another worker has room";
+    if (a_worker_has_room(model, task)) return "overbooks while another worker has room";
     return NULL;
 }
 
@@ -256,13 +256,13 @@ void model_judge_run(struct model *model, const struct rota_action *action)
 }
 
 // Work conservation: the core had no reason to leave anything for later.
-void model_judge_rest(struct model *model, bool plans_at_once)
+void model_judge_waiting(struct model *model, bool plans_at_once)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
         if (task->state != ROTA_TASK_OFFERED || !model_is_first_of_lane(model, task)) continue;
         enum rota_policy policy = model_policy(model, task);
-        if (policy == ROTA_POLICY_PLAN && plans_at_once && somebody_has_room(model, task)) {
+        if (policy == ROTA_POLICY_PLAN && plans_at_once && a_worker_has_room(model, task)) {
             model_differs(model, "%u.%u fits a free worker but was left", task->id.job,
                           task->id.task);
         }

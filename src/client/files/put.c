@@ -278,7 +278,7 @@ static enum rota_client_code names_give(struct upload *upload)
     return code;
 }
 
-static enum rota_client_code putting_open(struct upload *upload, const struct client_place *place)
+static enum rota_client_code upload_open(struct upload *upload, const struct client_place *place)
 {
     upload->is_served = false;
     upload->began = os_ticks();
@@ -288,7 +288,7 @@ static enum rota_client_code putting_open(struct upload *upload, const struct cl
 
 static enum rota_client_code put_once(struct upload *upload, const struct client_place *place)
 {
-    enum rota_client_code code = putting_open(upload, place);
+    enum rota_client_code code = upload_open(upload, place);
     if (!code) code = contents_send(upload);
     if (!code) code = names_give(upload);
     client_leave(upload->client);
@@ -324,7 +324,7 @@ enum rota_client_code client_bind(struct rota_client *client, const struct clien
                                   const struct cache_entry *entry)
 {
     struct upload upload = {.client = client, .name = place->name};
-    enum rota_client_code code = putting_open(&upload, place);
+    enum rota_client_code code = upload_open(&upload, place);
     if (!code) code = bind(&upload, cache_entry_object(entry), entry);
     client_leave(client);
     return code;

@@ -96,7 +96,7 @@ static const char *kinds_fault(const struct block *block)
 
 // Finds the second data block, which has 64-bit times, and the end of it.
 static const char *file_split(const uint8_t *bytes, size_t size, struct block *block,
-                              const uint8_t **behind)
+                              const uint8_t **rest)
 {
     if (!head_read(bytes, size, block)) return "it is not a TZif file";
     if (bytes[4] < '2') return "it has version 1, without 64-bit times";
@@ -109,7 +109,7 @@ static const char *file_split(const uint8_t *bytes, size_t size, struct block *b
     block->times = bytes + first + HEAD_SIZE;
     block->kinds_of_changes = block->times + (size_t)block->change_count * 8;
     block->kinds = block->kinds_of_changes + block->change_count;
-    *behind = bytes + first + block_size(block, 8);
+    *rest = bytes + first + block_size(block, 8);
     return kinds_fault(block);
 }
 
@@ -145,15 +145,15 @@ static const char *rule_read(struct zone *zone, const uint8_t *at, const uint8_t
 struct zone *zone_parse(const void *bytes, size_t size, const char **reason)
 {
     struct block block;
-    const uint8_t *behind = NULL;
-    *reason = file_split(bytes, size, &block, &behind);
+    const uint8_t *rest = NULL;
+    *reason = file_split(bytes, size, &block, &rest);
     if (*reason) return NULL;
     struct zone *zone = calloc(1, sizeof *zone + block.change_count * sizeof *zone->changes);
     *reason = "out of memory";
     if (!zone) return NULL;
     zone->first_offset = read_i32(block.kinds);
     *reason = changes_read(zone, &block);
-    if (!*reason) *reason = rule_read(zone, behind, (const uint8_t *)bytes + size);
+    if (!*reason) *reason = rule_read(zone, rest, (const uint8_t *)bytes + size);
     if (!*reason) return zone;
     zone_close(zone);
     return NULL;

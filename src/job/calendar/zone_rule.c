@@ -134,8 +134,8 @@ static int64_t local_change(const struct zone_rule_date *date, int64_t year)
     int64_t day = date_to_day((struct date){year, 1, 1}) + date->day;
     if (date->form == ZONE_DAY_OF_MONTH) day = day_of_month(date, year);
     if (date->form == ZONE_DAY_JULIAN) {
-        bool behind_leap_day = date->day > 59 && date_month_days(year, 2) == 29;
-        day += behind_leap_day - 1;
+        bool after_leap_day = date->day > 59 && date_month_days(year, 2) == 29;
+        day += after_leap_day - 1;
     }
     return day * DAY_SECONDS + date->second;
 }

@@ -62,11 +62,11 @@ static void word_copy(const char *text, const char *end, char *out)
             *out++ = *text++;
             continue;
         }
-        const char *behind = quote_end(text);
-        size_t inside = (size_t)(behind - text) - 2;
+        const char *after = quote_end(text);
+        size_t inside = (size_t)(after - text) - 2;
         memcpy(out, text + 1, inside);
         out += inside;
-        text = behind;
+        text = after;
     }
 }
 

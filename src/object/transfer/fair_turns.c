@@ -27,8 +27,8 @@ bool turn_is_on(struct peer *peer)
     bool is_first = peer->is_turn_new;
     peer->is_turn_new = false;
     if (is_first || os_ticks() < peer->turn_until) return true;
-    peer->is_behind = has_message(&peer->link->in);
-    if (peer->is_behind) peer->behind_since = ++peer->server->turns.count;
+    peer->is_queued = has_message(&peer->link->in);
+    if (peer->is_queued) peer->queued_since = ++peer->server->turns.count;
     return false;
 }
 
@@ -45,15 +45,15 @@ static int64_t start_of(struct turns *turns, const struct peer *peer)
     return used > turns->now ? used : turns->now;
 }
 
-static struct peer *next_behind(struct data_server *server)
+static struct peer *next_queued(struct data_server *server)
 {
     struct peer *best = NULL;
     int64_t least = 0;
     for (uint32_t i = 0; i < server->peer_count; i++) {
         struct peer *peer = server->peers[i];
-        if (!peer->is_behind || peer->state == PEER_GONE) continue;
+        if (!peer->is_queued || peer->state == PEER_GONE) continue;
         int64_t start = start_of(&server->turns, peer);
-        bool is_before = best && start == least && peer->behind_since < best->behind_since;
+        bool is_before = best && start == least && peer->queued_since < best->queued_since;
         if (best && start >= least && !is_before) continue;
         best = peer;
         least = start;
@@ -66,7 +66,7 @@ static void turn_give(struct peer *peer, int64_t now)
     struct turns *turns = &peer->server->turns;
     int64_t before = os_ticks();
     turns->now = start_of(turns, peer);
-    peer->is_behind = false;
+    peer->is_queued = false;
     peer->is_turn_new = true;
     peer->turn_until = before + TURN_TICKS;
     peer_continue(peer, now);
@@ -79,7 +79,7 @@ void turns_give(struct data_server *server, int64_t now)
 {
     int64_t until = os_ticks() + CALL_TICKS;
     struct peer *peer;
-    while ((peer = next_behind(server))) {
+    while ((peer = next_queued(server))) {
         turn_give(peer, now);
         if (os_ticks() >= until) return;
     }
@@ -88,6 +88,6 @@ void turns_give(struct data_server *server, int64_t now)
 bool turns_are_due(const struct data_server *server)
 {
     for (uint32_t i = 0; i < server->peer_count; i++)
-        if (server->peers[i]->is_behind) return true;
+        if (server->peers[i]->is_queued) return true;
     return false;
 }

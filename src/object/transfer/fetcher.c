@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { READY_MAX = DATA_ACTIVE_MAX + 1, LIES_MAX = 1024 };
+enum { READY_MAX = DATA_ACTIVE_MAX + 1, FORGERIES_MAX = 1024 };
 
 struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_key *key)
 {
@@ -145,39 +145,40 @@ void data_fetcher_forget(struct data_fetcher *fetcher, rota_object_id object)
 
 // ---- Sources that sent false content --------------------------------------------------------
 
-struct lie {
-    struct lie *next;
+struct forgery {
+    struct forgery *next;
     rota_object_id object;
     char address[256], reason[128];
 };
 
-void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
+void forgery_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
               const char *reason)
 {
-    struct lie *lie = fetcher->lie_count < LIES_MAX ? calloc(1, sizeof *lie) : NULL;
-    if (!lie) return;
-    fetcher->lie_count++;
-    lie->object = object;
-    snprintf(lie->address, sizeof lie->address, "%s", address);
-    snprintf(lie->reason, sizeof lie->reason, "%s", reason);
-    lie->next = fetcher->lies;
-    fetcher->lies = lie;
+    bool fits = fetcher->forgery_count < FORGERIES_MAX;
+    struct forgery *forgery = fits ? calloc(1, sizeof *forgery) : NULL;
+    if (!forgery) return;
+    fetcher->forgery_count++;
+    forgery->object = object;
+    snprintf(forgery->address, sizeof forgery->address, "%s", address);
+    snprintf(forgery->reason, sizeof forgery->reason, "%s", reason);
+    forgery->next = fetcher->forgeries;
+    fetcher->forgeries = forgery;
 }
 
 void data_fetcher_report_false(struct data_fetcher *fetcher, struct wire_out *out)
 {
     struct wire_message message = {.kind = WIRE_FORGED_MESSAGE};
-    struct lie *next;
-    for (struct lie *lie = fetcher->lies; lie; lie = next) {
-        next = lie->next;
-        message.forged.object = lie->object;
-        message.forged.address = wire_text_of(lie->address);
-        message.forged.reason = wire_text_of(lie->reason);
+    struct forgery *next;
+    for (struct forgery *forgery = fetcher->forgeries; forgery; forgery = next) {
+        next = forgery->next;
+        message.forged.object = forgery->object;
+        message.forged.address = wire_text_of(forgery->address);
+        message.forged.reason = wire_text_of(forgery->reason);
         if (out) wire_put(out, &message);
-        free(lie);
+        free(forgery);
     }
-    fetcher->lies = NULL;
-    fetcher->lie_count = 0;
+    fetcher->forgeries = NULL;
+    fetcher->forgery_count = 0;
 }
 
 // ---- Event loop -----------------------------------------------------------------------------

@@ -69,8 +69,8 @@ struct peer {
     bool is_flow_watched;
     bool is_watched;        // for writing, too
     bool is_waiting;        // until less is sent to others
-    bool is_behind;         // has sent a message, and waits for its turn,
-    uint64_t behind_since;  // since this number of turns
+    bool is_queued;         // has sent a message, and waits for its turn,
+    uint64_t queued_since;  // since this number of turns
     bool is_turn_new;       // one message is taken in any case
     int64_t turn_until;     // ticks; 0: not its turn
     struct cache_entry entry;  // of the object
@@ -244,8 +244,8 @@ struct data_fetcher {
     uint32_t transfer_count, transfer_capacity;
     uint32_t active;  // not waiting
     struct transfer *over_first, *over_last;
-    struct lie *lies;  // fetcher.c
-    uint32_t lie_count;
+    struct forgery *forgeries;  // fetcher.c
+    uint32_t forgery_count;
 };
 
 // transfer.c
@@ -264,7 +264,7 @@ void transfer_part(struct transfer *transfer);  // closes its connection
 void transfer_bad_source(struct transfer *transfer, int64_t now, const char *reason);
 void transfer_broken(struct transfer *transfer, int64_t now, const char *reason);
 // fetcher.c: to be reported; if memory runs out it is not.
-void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
+void forgery_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
               const char *reason);
 void transfer_end(struct transfer *transfer, enum data_fault fault, const char *reason);
 void transfer_end_system(struct transfer *transfer, int reason, const char *text);

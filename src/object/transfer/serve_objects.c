@@ -230,7 +230,7 @@ static void peers_remove_gone(struct data_server *server, int64_t now)
 {
     for (uint32_t i = server->peer_count; i-- > 0;) {
         struct peer *peer = server->peers[i];
-        bool is_held_up = peer->is_waiting || peer->is_behind || peer->flow;
+        bool is_held_up = peer->is_waiting || peer->is_queued || peer->flow;
         if (is_held_up) pace_begin(&peer->pace, now);   // it waits for this side
         bool late = peer->state == PEER_KNOWN ? pace_is_lost(&peer->pace, now)
                                               : now >= peer_due(peer);

@@ -239,7 +239,7 @@ static bool is_too_long(const struct peer *peer)
 static bool message_take(struct peer *peer, int64_t now)
 {
     struct wire_message message;
-    peer->is_behind = false;
+    peer->is_queued = false;
     // A ticket is always checked.
     peer->is_waiting = peer->state == PEER_KNOWN && peer_has_to_wait(peer);
     if (peer->is_waiting || peer->state == PEER_LEAVING) return true;
@@ -293,7 +293,7 @@ void peer_continue(struct peer *peer, int64_t now)
         link->in.taken = link->in.length;
     }
     uint32_t ahead = peer->may_put ? PUT_BYTES_MAX : PEER_BYTES_MAX;
-    if (link->in.length - link->in.taken > ahead && !peer->is_behind) peer->state = PEER_GONE;
+    if (link->in.length - link->in.taken > ahead && !peer->is_queued) peer->state = PEER_GONE;
     peer_watch(peer);
 }
 
@@ -301,7 +301,7 @@ void peer_work(struct peer *peer, bool can_read, int64_t now)
 {
     if (peer->state == PEER_GONE) return;
     bool is_opening = peer->link->state == LINK_OPENING;
-    can_read = can_read && !peer->is_behind;   // messages already received are processed first
+    can_read = can_read && !peer->is_queued;   // messages already received are processed first
     if ((can_read || is_opening) && !link_work(peer->link)) peer->state = PEER_GONE;
     if (peer->link->state == LINK_OPEN)
         peer_continue(peer, now);

@@ -173,12 +173,12 @@ void transfer_end_system(struct transfer *transfer, int reason, const char *text
 static void round_next(struct transfer *transfer, int64_t now)
 {
     static const int64_t pauses[DATA_ROUNDS] = {0, 300000, 2000000};
-    bool somebody = false;
+    bool has_source = false;
     for (uint32_t i = 0; i < transfer->source_count; i++) {
         transfer->sources[i].is_tried = false;
-        somebody |= !transfer->sources[i].is_bad_source;
+        has_source |= !transfer->sources[i].is_bad_source;
     }
-    if (++transfer->round < DATA_ROUNDS && somebody)
+    if (++transfer->round < DATA_ROUNDS && has_source)
         transfer->due = now + pauses[transfer->round];
     else
         transfer_end(transfer, DATA_MISSED, transfer->done.reason);
@@ -199,7 +199,7 @@ void transfer_bad_source(struct transfer *transfer, int64_t now, const char *rea
 {
     struct source *source = &transfer->sources[transfer->source];
     source->is_bad_source = true;
-    lie_note(transfer->fetcher, transfer->object, source->address, reason);
+    forgery_note(transfer->fetcher, transfer->object, source->address, reason);
     receive_drop(transfer);
     transfer_retry(transfer, now, reason);
 }

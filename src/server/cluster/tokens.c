@@ -60,8 +60,8 @@ static void token_remove(struct cluster_tokens *tokens, struct cluster_token *sl
 {
     uint32_t mask = tokens->capacity - 1, hole = (uint32_t)(slot - tokens->slots);
     for (uint32_t i = (hole + 1) & mask; !is_free(&tokens->slots[i]); i = (i + 1) & mask) {
-        uint32_t wished = home(tokens, tokens->slots[i].task);
-        if (((i - wished) & mask) < ((i - hole) & mask)) continue;
+        uint32_t wanted = home(tokens, tokens->slots[i].task);
+        if (((i - wanted) & mask) < ((i - hole) & mask)) continue;
         tokens->slots[hole] = tokens->slots[i];
         hole = i;
     }
@@ -134,7 +134,7 @@ void cluster_tokens_release(struct cluster_worker *worker)
 
 // Workers are told only what is durable. So a worker that knows more than the database was told by
 // a later state of it.
-bool cluster_is_behind(struct cluster *cluster, const struct wire_join *join)
+bool cluster_is_outdated(struct cluster *cluster, const struct wire_join *join)
 {
     if (join->epoch > cluster->epoch || !cluster_epoch_is_ours(cluster, join->epoch, join->opened))
         return true;

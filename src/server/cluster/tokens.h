@@ -36,7 +36,7 @@ void cluster_tokens_release(struct cluster_worker *worker);
 
 // The worker knows of attempts, or of a start of this server, that the database does not have: the
 // database was restored from a backup.
-bool cluster_is_behind(struct cluster *cluster, const struct wire_join *join);
+bool cluster_is_outdated(struct cluster *cluster, const struct wire_join *join);
 // server_identity.c. False: another copy of the database, unknown to this one, had that epoch.
 bool cluster_epoch_is_ours(struct cluster *cluster, uint64_t epoch, uint64_t opened);
 

@@ -149,12 +149,12 @@ bool cluster_job_is_idle(const struct cluster *cluster, struct wire_over *over)
     enum rota_task_state state;
     uint32_t rest = 0;
     for (; (state = rota_task_state(rota, task)) != ROTA_TASK_NONE; task.task++) {
-        bool moot = state == ROTA_TASK_BLOCKED && !rota_blockers(rota, task, NULL, 0);
-        over->tasks += !moot;
+        bool unneeded = state == ROTA_TASK_BLOCKED && !rota_blockers(rota, task, NULL, 0);
+        over->tasks += !unneeded;
         over->succeeded += state == ROTA_TASK_SUCCEEDED;
         over->failed += state == ROTA_TASK_FAILED;
         over->aborted += state == ROTA_TASK_ABORTED;
-        rest += !moot
+        rest += !unneeded
                 && (state == ROTA_TASK_BLOCKED || state == ROTA_TASK_FROZEN
                     || state == ROTA_TASK_IDLE);
     }

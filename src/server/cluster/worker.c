@@ -217,8 +217,8 @@ static void strangers_stop(struct cluster *cluster, struct cluster_peer *peer,
                     && cluster_token_fits(cluster, peer->worker, attempt->task, attempt->token)
                     && view.worker.number == peer->worker->id.number;
         // A stop is repeated: the first one may have been lost with a connection.
-        bool goes_on = ours && (!view.stopping || PLANTED(STOP_UNSAID));
-        if (goes_on || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
+        bool continues = ours && (!view.stopping || PLANTED(STOP_UNSAID));
+        if (continues || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
         struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
         if (ours) message.stop.grace = WIRE_GRACE;
         message.stop.task = attempt->task;
@@ -239,7 +239,7 @@ static void user_note(struct cluster *cluster, struct cluster_worker *worker, wi
     store_put_user(cluster->server->store, worker->id.number, kept);
 }
 
-static const char behind[]
+static const char outdated_text[]
     = "this worker has attempts that are not in the server's database: the database was"
       " restored from a backup; start the server with 'rota server --restored'";
 
@@ -262,9 +262,9 @@ bool cluster_join(struct cluster *cluster, struct cluster_peer *peer, const stru
     wire_attempts attempts = join->attempts;
     const char *fault = join_fault(join);
     if (fault) return cluster_turn_away(peer, WIRE_REFUSED_REQUEST, fault);
-    if (cluster_is_behind(cluster, join)) {
+    if (cluster_is_outdated(cluster, join)) {
         snprintf(cluster->ahead_of_us, sizeof cluster->ahead_of_us, "%s", worker->name);
-        return cluster_turn_away(peer, WIRE_REFUSED_STATE, behind);
+        return cluster_turn_away(peer, WIRE_REFUSED_STATE, outdated_text);
     }
     struct rota_worker_view view;
     if (!rota_worker_look(cluster->server->rota, worker->id, &view)) worker->results = 0;

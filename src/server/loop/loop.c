@@ -162,9 +162,9 @@ static bool message_take(struct serve *serve, struct serve_peer *peer,
     bool asks = message->kind == WIRE_ASK_MESSAGE
                 && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
     if (!asks) {
-        bool goes_on = cluster_take(&serve->cluster, peer->peer, message);
+        bool continues = cluster_take(&serve->cluster, peer->peer, message);
         serve_audit_request(serve, peer, message);
-        return goes_on;
+        return continues;
     }
     serve_ask(serve, peer, &message->ask);
     return true;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    STORE_BEHIND = 1 << 20,  // bytes that the object store has not read
+    STORE_QUEUE_MAX = 1 << 20,  // bytes that the object store has not read
     INPUT_SMALL = 16 << 10,  // bytes that are read from every peer, whatever its share
     WAIT_STEP = 10000,
     GREET_TICKS = 10 * 1000000,
@@ -39,12 +39,12 @@ void serve_count(struct serve_peer *peer)
 
 // ---- Waiting --------------------------------------------------------------------------------
 
-static bool is_store_behind(const struct serve *serve)
+static bool is_store_slow(const struct serve *serve)
 {
     if (!serve->object_store_peer) return false;
     const struct cluster_peer *store = serve->object_store_peer->peer;
     return (uint64_t)store->out->length - store->out->sent + store->held[0].length
-               + store->held[1].length > STORE_BEHIND;
+               + store->held[1].length > STORE_QUEUE_MAX;
 }
 
 static bool asks_next(const struct serve_peer *peer)
@@ -78,7 +78,7 @@ bool serve_must_wait(struct serve *serve, struct serve_peer *peer)
     if (!of->role) return false;
     bool asks = of->role != WIRE_WORKER && asks_next(peer);
     if (asks && !serve_query_fits(serve, of)) return true;
-    if (!serve_comes_first(peer) && is_store_behind(serve)) return true;
+    if (!serve_comes_first(peer) && is_store_slow(serve)) return true;
     return !share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
 }
 
@@ -146,7 +146,7 @@ void serve_wait_end(struct serve *serve, struct serve_peer *peer)
         = peer->next_waiting;
 }
 
-static bool goes_on_waiting(struct serve *serve, struct serve_peer *peer)
+static bool keeps_waiting(struct serve *serve, struct serve_peer *peer)
 {
     if (peer->waits) return serve_must_wait(serve, peer);
     serve_reserve(serve, peer);
@@ -159,7 +159,7 @@ int64_t serve_waiting_look(struct serve *serve)
     struct serve_peer *next;
     for (struct serve_peer *peer = serve->waiting; peer; peer = next) {
         next = peer->next_waiting;
-        if (peer->is_gone || goes_on_waiting(serve, peer)) continue;
+        if (peer->is_gone || keeps_waiting(serve, peer)) continue;
         serve_wait_end(serve, peer);
         serve_input_note(serve, peer);
         serve_watch(serve, peer);

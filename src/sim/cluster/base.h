@@ -39,7 +39,7 @@ enum stream {
     OF_CONDITIONS,
     OF_REQUESTS,
     OF_STREAMS,
-    OF_LIES,
+    OF_PRETENDED,
     OF_FILES,
     OF_DUPLICATES,
     OF_INPUTS,

@@ -305,7 +305,7 @@ void sim_cache_transfer(struct sim *sim, uint32_t who, uint32_t number)
     rota_object_id object = transfer->object;
     struct copy copy = {.object = object};
     if (there) copy = *copy_find(&sim->nodes[transfer->sources[transfer->at]], object);
-    copy.is_lie = false;
+    copy.is_pretended = false;
     *transfer = node->transfers[--node->transfer_count];
     bool full = there && !sim->is_clear && chance(sim, OF_DATA, sim->setting.cache_full);
     if (full) {
@@ -338,22 +338,22 @@ static bool target_find(struct sim *sim, const struct node *node, struct copy *c
             bool known = rota_object_content(sim->daemon.server.rota, object, &content)
                          && rota_object_state(sim->daemon.server.rota, object)
                                 == ROTA_OBJECT_FINISHED;
-            if (!known || copy_find(node, object) || choose(sim, OF_LIES, ++found)) continue;
-            *copy = (struct copy){.object = object, .content = content, .is_lie = true};
+            if (!known || copy_find(node, object) || choose(sim, OF_PRETENDED, ++found)) continue;
+            *copy = (struct copy){.object = object, .content = content, .is_pretended = true};
         }
     return found;
 }
 
 // A worker claims to hold objects that others make, and sends other bytes: under the right content,
 // under another content than it reported, or under one that it reports to the server, too.
-void sim_cache_lie(struct sim *sim, uint32_t who)
+void sim_cache_pretend(struct sim *sim, uint32_t who)
 {
     struct node *node = &sim->nodes[who];
     struct copy copy;
     if (!node->up || !node->welcome || !sim->daemon.up) return;
     if (!target_find(sim, node, &copy)) return;
-    uint32_t how = choose(sim, OF_LIES, 3);
-    see(sim, SIGHT_LIE);
+    uint32_t how = choose(sim, OF_PRETENDED, 3);
+    see(sim, SIGHT_PRETENDED);
     copy.is_false = how == 0;
     if (how == 2) copy.content = word_of("lie", who);
     sim_cache_add(node, &copy);

@@ -228,7 +228,7 @@ void setting_draw(struct sim *sim)
     setting->handler_crash = maybe(sim, 60);
     setting->data = choose(sim, OF_SETTING, 3) * 400;
     setting->streams = choose(sim, OF_STREAMS, 3) * 300;
-    setting->lies = choose(sim, OF_LIES, 3) * 200;
+    setting->pretended = choose(sim, OF_PRETENDED, 3) * 200;
     setting->transfer_slow = maybe(sim, 200);
     setting->transfer_cut = maybe(sim, 200);
     setting->transfer_corrupts = maybe(sim, 100);
@@ -348,8 +348,8 @@ void faults_change(struct sim *sim)
         sim_cache_lose(sim, choose(sim, OF_FAULTS, setting->nodes), false);
     if (chance(sim, OF_FAULTS, setting->disk_lost))
         sim_cache_lose(sim, choose(sim, OF_FAULTS, setting->nodes), true);
-    if (setting->lies && chance(sim, OF_LIES, setting->lies))
-        sim_cache_lie(sim, choose(sim, OF_LIES, setting->nodes));
+    if (setting->pretended && chance(sim, OF_PRETENDED, setting->pretended))
+        sim_cache_pretend(sim, choose(sim, OF_PRETENDED, setting->nodes));
     if (chance(sim, OF_FILES, setting->vanish)) files_vanish(sim);
     if (chance(sim, OF_FAULTS, setting->full)) {
         see(sim, SIGHT_DISK_FULL);

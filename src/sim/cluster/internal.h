@@ -40,7 +40,8 @@ struct copy {
     rota_object_id object;
     wire_content content;  // as its worker names it
     bool is_gone;   // lost, but its worker does not know it yet
-    bool is_false, is_lie;  // its bytes differ from the content; its worker only claims to have it
+    bool is_false;      // its bytes differ from the content
+    bool is_pretended;  // its worker only claims to have it
 };
 
 enum { TRANSFER_SOURCES = 9 };
@@ -126,7 +127,7 @@ void sim_cache_lost(struct sim *sim, struct node *node, rota_object_id object);
 void sim_cache_fetch(struct sim *sim, uint32_t who, const struct wire_fetch *fetch);
 void sim_cache_transfer(struct sim *sim, uint32_t who, uint32_t number);
 wire_content sim_cache_content(uint32_t attempt);  // of the output of an attempt
-void sim_cache_lie(struct sim *sim, uint32_t who);
+void sim_cache_pretend(struct sim *sim, uint32_t who);
 // False: one of its inputs is lost, and the server was told.
 bool sim_cache_inputs_are_there(struct sim *sim, struct node *node, uint32_t job, uint32_t index);
 // orders.c
@@ -221,7 +222,7 @@ struct setting {
     uint32_t stall, parted, stuck, split, sync_hangs, empty_disk, vanish, backup, forged;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead, follows, pauses, bad, client_cut;
-    uint32_t streams, lies, duplicates, unfetchable;
+    uint32_t streams, pretended, duplicates, unfetchable;
     uint32_t grows, when, handlers, claims, lazy, handler_crash;
     uint32_t data, transfer_slow, transfer_cut, transfer_corrupts, cache_full, copy_lost, disk_lost,
         remake_fails;

@@ -90,10 +90,10 @@ void judge_drop(struct sim *sim, const struct node *node, const struct wire_file
 void judge_input(struct sim *sim, const char *who, rota_task_id task, const struct copy *copy)
 {
     const struct expected_task *maker = sim_expected_maker(sim, copy->object);
-    unsigned liar = 0;
-    bool is_forged = sscanf((const char *)copy->content.hash, "lie%u", &liar) == 1;
-    bool may = maker && maker->given_to >> liar & 1;
-    if (!copy->is_lie && (copy->is_false || (is_forged && !may)))
+    unsigned forger = 0;
+    bool is_forged = sscanf((const char *)copy->content.hash, "lie%u", &forger) == 1;
+    bool may = maker && maker->given_to >> forger & 1;
+    if (!copy->is_pretended && (copy->is_false || (is_forged && !may)))
         wrong(sim, "%s starts %u.%u with bytes that no attempt made", who, task.job, task.task);
 }
 

@@ -101,11 +101,11 @@ static bool begins_with(const char *line, const char *mark)
 }
 
 // The beginning of the next turn.
-static char *turn_find(char *text, char *end, uint64_t behind)
+static char *turn_find(char *text, char *end, uint64_t after)
 {
     for (char *line = text; line < end; line = strchr(line, '\n') + 1) {
         bool later = begins_with(line, TURN_MARK)
-                     && strtoull(line + strlen(TURN_MARK), NULL, 10) > behind;
+                     && strtoull(line + strlen(TURN_MARK), NULL, 10) > after;
         if (later) return line;
     }
     return end;

@@ -213,7 +213,7 @@ void process_stop(struct sim *sim, struct node *node, struct process *process, i
     bool spawning = process->state == PROCESS_SPAWNING && process->at < at;
     bool ends_before = process->state == PROCESS_RUNNING && process->at <= at;
     if (!process->is_stopped && (spawning || ends_before)) {
-        if (spawning && !process->stop_at) see(sim, SIGHT_STOP_BEHIND);
+        if (spawning && !process->stop_at) see(sim, SIGHT_STOP_AFTER);
         if (!process->stop_at || at < process->stop_at) process->stop_at = at;
         return;
     }

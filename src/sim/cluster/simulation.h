@@ -43,7 +43,7 @@
     S(AGENT_STOPPED, "workers whose agent was stopped")                                        \
     S(PARTED, "of them, disconnected by the server meanwhile")                                 \
     S(FENCE, "of them, whose watchdog killed the processes")                                   \
-    S(STOP_BEHIND, "processes that were stopped before they had started")                      \
+    S(STOP_AFTER, "processes that were stopped before they had started")                      \
     S(STUCK, "processes that took long to end")                                                \
     S(CLOCK_BACK, "clocks set back")                                                           \
     S(CLOCK_AHEAD, "clocks set ahead")                                                         \
@@ -79,7 +79,7 @@
     S(TRANSFER_SLOW, "transfers that took long")                                               \
     S(TRANSFER_CUT, "transfers that were cut")                                                 \
     S(TRANSFER_CORRUPT, "transfers with another content")                                      \
-    S(LIE, "objects that a worker only claims to hold")                                        \
+    S(PRETENDED, "objects that a worker only claims to hold")                                      \
     S(FORGED, "transfers refused because of a false claim")                                    \
     S(SHOW, "workers asked whether they have an object")                                       \
     S(MISSED, "objects without a source")                                                      \

@@ -312,9 +312,9 @@ void judge_read_kept(struct sim *sim, const struct expected_job *job,
     // Both ends may be sent at once, and the reader's may come first.
     bool failed = writing == writer->failed_attempt && writer->failed_in < sim->words;
     bool replaced = writing != writer->given && writer->given_in < sim->words;
-    bool goes_on = reader->had_enough && !replaced && !failed;
+    bool continues = reader->had_enough && !replaced && !failed;
     // A lost worker may come back with what an earlier attempt wrote successfully.
-    if (!(writer->kept_attempts & attempt_bit(writing)) && !goes_on)
+    if (!(writer->kept_attempts & attempt_bit(writing)) && !continues)
         wrong(sim, "task %u.%u has succeeded with the stream of attempt %u, which did not", id.job,
               id.task, writing);
 }

@@ -126,7 +126,7 @@ struct batch {
     uint32_t input_count, input_capacity, output_count, output_capacity;
 };
 
-enum play_halt { PLAY_GOES_ON, PLAY_SKIPS, PLAY_STOPS };
+enum play_halt { PLAY_CONTINUES, PLAY_SKIPS, PLAY_STOPS };
 
 // A statement that is carried out once, however often its play runs on the same database.
 struct request {

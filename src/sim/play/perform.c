@@ -211,7 +211,7 @@ static void perform_drop(struct play *play, const struct rota_action *action)
 }
 
 // Whether it goes to a client or worker that received it when the statement was first carried out.
-static bool is_old_news(const struct play *play, const struct rota_action *action)
+static bool was_received(const struct play *play, const struct rota_action *action)
 {
     bool to_worker = action->kind == ROTA_ACTION_RUN || action->kind == ROTA_ACTION_STOP;
     return play->catching_up && !to_worker;
@@ -219,7 +219,7 @@ static bool is_old_news(const struct play *play, const struct rota_action *actio
 
 void perform_action(struct play *play, const struct rota_action *action)
 {
-    if (is_old_news(play, action)) return;
+    if (was_received(play, action)) return;
     switch (action->kind) {
     case ROTA_ACTION_CONFIRM:   perform_confirm(play, action); break;
     case ROTA_ACTION_WAIT_OVER: perform_wait_over(play, action); break;

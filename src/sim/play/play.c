@@ -123,7 +123,7 @@ static void answer_judge(struct play *play, const struct verb *verb)
 static const struct verb *statement_begin(struct play *play)
 {
     uint32_t at = 0;
-    play->halt = PLAY_GOES_ON;
+    play->halt = PLAY_CONTINUES;
     play->refused = NULL;
     play->answer = ROTA_OK;
     play->changed = false;
@@ -201,7 +201,7 @@ static void lines_run(struct play *play, const char *text, char *copy)
     char *place = copy;
     for (play->line = 1; *place && play->halt != PLAY_STOPS; play->line++) {
         play->line_text = text + (place - copy);
-        play->halt = PLAY_GOES_ON;
+        play->halt = PLAY_CONTINUES;
         const char *mistake = words_cut(&place, &play->words, &play->word_count,
                                         &play->word_capacity);
         if (mistake) play_wrong(play, "%s", mistake);
@@ -213,7 +213,7 @@ static void lines_run(struct play *play, const char *text, char *copy)
     }
     if (play->halt == PLAY_STOPS) return;
     play->line_text = "";
-    play->halt = PLAY_GOES_ON;
+    play->halt = PLAY_CONTINUES;
     if (play->batch.open) play_wrong(play, "the play ends before 'submit'");
     else if (play->block.open) play_wrong(play, "the play ends before 'end'");
     else turn_open(play);  // a play that only configures opens the core, too

@@ -121,7 +121,7 @@ static double next_decision(const struct trial *trial)
 {
     rota_time due = rota_deadline(trial->rota);
     double core = due == ROTA_NEVER ? 1e300 : (double)due * microsecond;
-    double outside = earlier(trial_mail_due(trial), trial_faults_due(trial));
+    double outside = earlier(trial_messages_due(trial), trial_faults_due(trial));
     return earlier(earlier(core, trial_plan_due(trial)), outside);
 }
 
@@ -172,7 +172,7 @@ static bool tell_cut(struct trial *trial)
     return count;
 }
 
-static bool go_on(struct trial *trial)
+static bool time_advance(struct trial *trial)
 {
     const uint32_t *ended;
     while (start(trial) || tell_cut(trial)) continue;
@@ -185,7 +185,7 @@ static bool go_on(struct trial *trial)
     tell_ended(trial, ended, count);
     tell_arrived(trial);
     trial_faults_happen(trial);
-    bool delivered = trial_mail_deliver(trial);
+    bool delivered = trial_messages_deliver(trial);
     if ((!count && !delivered) || next_decision(trial) <= model_now(trial->model))
         trial_turn(trial);
     trial_plan_again(trial);
@@ -211,7 +211,7 @@ static void trial_open(struct trial *trial)
             most = trial->job->graph.tasks[i].output_count;
     trial->sizes = plan_take(most, sizeof *trial->sizes);
     trial->number.number = 1;
-    trial_mail_open(trial);
+    trial_messages_open(trial);
     trial_faults_open(trial);
 }
 
@@ -222,7 +222,7 @@ static void trial_close(struct trial *trial)
     rota_close(trial->rota);
     model_close(trial->model);
     whatif_graph_forget(&trial->seen);
-    trial_mail_close(trial);
+    trial_messages_close(trial);
     free(trial->attempt), free(trial->sizes);
 }
 
@@ -246,7 +246,7 @@ bool whatif_run(const struct whatif_job *job, const struct whatif_setting *setti
     for (uint32_t i = 0; i < setting->cluster.worker_count; i++) trial_join(&trial, i);
     submit(&trial);
     double limit = time_limit(&trial);
-    while (!trial.is_over && model_now(trial.model) < limit && go_on(&trial)) continue;
+    while (!trial.is_over && model_now(trial.model) < limit && time_advance(&trial)) continue;
     struct model_sums sums = model_sums(trial.model);
     course->makespan = 0;  // the end of the last task; the core may learn of it later
     for (uint32_t i = 0; i < job->graph.task_count; i++)

@@ -11,7 +11,7 @@ struct news {  // a report of a worker
     double at;                       // when it happened
 };
 
-struct letter {  // a message, delayed by the latency of the network
+struct message {  // a message, delayed by the latency of the network
     double due;
     bool is_order;  // from the core to a worker; otherwise from a worker to the core
     union {
@@ -40,13 +40,13 @@ struct trial {
     double core_seconds, plan_seconds, search_seconds, replan_seconds;
     double plan_at, plan_next;  // a plan is made, and takes effect, not before; below 0: no plan
 
-    struct letter *letters;     // a queue
-    uint32_t letter_first, letter_count, letter_capacity;
+    struct message *messages;  // a queue
+    uint32_t message_first, message_count, message_capacity;
 
-    struct wire {      // one direction between the core and a worker, in order
-        double due;    // of the last message
+    struct direction {  // between the core and a worker; its messages stay in order
+        double due;     // of the last message
         uint64_t random;
-    } *wires;          // to workers, then from them; null: nothing is lost
+    } *directions;  // to workers, then from them; null: nothing is lost
 
     double *crash_at, *back_at;  // by worker; null: no worker crashes
     uint64_t *random;            // by worker
@@ -67,12 +67,12 @@ void trial_join(struct trial *trial, uint32_t worker);
 
 // ---- trial_messages.c: messages between the core and workers ------------------------------------
 
-void trial_mail_open(struct trial *trial);
-void trial_mail_close(struct trial *trial);
+void trial_messages_open(struct trial *trial);
+void trial_messages_close(struct trial *trial);
 void trial_order(struct trial *trial, const struct rota_action *action);
 void trial_news(struct trial *trial, struct news news);
-double trial_mail_due(const struct trial *trial);
-bool trial_mail_deliver(struct trial *trial);  // false: there is no message
+double trial_messages_due(const struct trial *trial);
+bool trial_messages_deliver(struct trial *trial);  // false: there is no message
 
 // ---- trial_work.c: how workers carry out actions, and what they report --------------------------
 

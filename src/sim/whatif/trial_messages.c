@@ -8,27 +8,27 @@
 
 static const double resend_first = 0.2, resend_most = 60;  // seconds, as Linux has them
 
-void trial_mail_open(struct trial *trial)
+void trial_messages_open(struct trial *trial)
 {
     uint32_t count = 2 * trial->setting->cluster.worker_count;
     if (trial->options->faults.loss <= 0) return;
-    trial->wires = plan_take(count, sizeof *trial->wires);
+    trial->directions = plan_take(count, sizeof *trial->directions);
     for (uint32_t i = 0; i < count; i++) {
-        trial->wires[i].random = (trial->options->seed * 1000003 + i) * 1000003;
-        random_next(&trial->wires[i].random);
+        trial->directions[i].random = (trial->options->seed * 1000003 + i) * 1000003;
+        random_next(&trial->directions[i].random);
     }
 }
 
-void trial_mail_close(struct trial *trial)
+void trial_messages_close(struct trial *trial)
 {
-    free(trial->wires), free(trial->letters);
+    free(trial->directions), free(trial->messages);
 }
 
-// ---- Ways ---------------------------------------------------------------------------------------
+// ---- Directions ---------------------------------------------------------------------------------
 
 static bool takes_time(const struct trial *trial)
 {
-    return trial->setting->cluster.latency > 0 || trial->wires;
+    return trial->setting->cluster.latency > 0 || trial->directions;
 }
 
 // PLAN_NONE: it is not for a worker.
@@ -43,10 +43,10 @@ static uint32_t receiver(const struct rota_action *action)
     }
 }
 
-static double resent(struct wire *wire, double loss)
+static double resent(struct direction *direction, double loss)
 {
     double later = 0, pause = resend_first;
-    while (trial_unit(&wire->random) < loss) {
+    while (trial_unit(&direction->random) < loss) {
         later += pause;
         pause = pause * 2 < resend_most ? pause * 2 : resend_most;
     }
@@ -56,23 +56,24 @@ static double resent(struct wire *wire, double loss)
 static double arrives(struct trial *trial, uint32_t way)
 {
     double due = model_now(trial->model) + trial->setting->cluster.latency;
-    if (!trial->wires) return due;
-    struct wire *wire = &trial->wires[way];
-    due += resent(wire, trial->options->faults.loss);
-    if (wire->due < due) wire->due = due;
-    return wire->due;
+    if (!trial->directions) return due;
+    struct direction *direction = &trial->directions[way];
+    due += resent(direction, trial->options->faults.loss);
+    if (direction->due < due) direction->due = due;
+    return direction->due;
 }
 
-// ---- Letters ------------------------------------------------------------------------------------
+// ---- Delayed messages ---------------------------------------------------------------------------
 
-static void post(struct trial *trial, struct letter letter)
+static void post(struct trial *trial, struct message message)
 {
-    if (!ARRAY_MORE_RAW(&memory_heap, trial->letters, trial->letter_count, trial->letter_capacity))
+    if (!ARRAY_MORE_RAW(&memory_heap, trial->messages, trial->message_count,
+                        trial->message_capacity))
         abort();
-    uint32_t at = trial->letter_count++;
-    for (; at > trial->letter_first && trial->letters[at - 1].due > letter.due; at--)
-        trial->letters[at] = trial->letters[at - 1];
-    trial->letters[at] = letter;
+    uint32_t at = trial->message_count++;
+    for (; at > trial->message_first && trial->messages[at - 1].due > message.due; at--)
+        trial->messages[at] = trial->messages[at - 1];
+    trial->messages[at] = message;
 }
 
 void trial_order(struct trial *trial, const struct rota_action *action)
@@ -82,7 +83,7 @@ void trial_order(struct trial *trial, const struct rota_action *action)
     if (!takes_time(trial))
         trial_obey(trial, action);
     else
-        post(trial, (struct letter){.due = arrives(trial, to), .is_order = true,
+        post(trial, (struct message){.due = arrives(trial, to), .is_order = true,
                                     .order = *action});
 }
 
@@ -92,24 +93,25 @@ void trial_news(struct trial *trial, struct news news)
     if (!takes_time(trial))
         trial_hear(trial, &news);
     else
-        post(trial, (struct letter){.due = arrives(trial, from), .news = news});
+        post(trial, (struct message){.due = arrives(trial, from), .news = news});
 }
 
-double trial_mail_due(const struct trial *trial)
+double trial_messages_due(const struct trial *trial)
 {
-    if (trial->letter_first == trial->letter_count) return 1e300;
-    return trial->letters[trial->letter_first].due;
+    if (trial->message_first == trial->message_count) return 1e300;
+    return trial->messages[trial->message_first].due;
 }
 
-bool trial_mail_deliver(struct trial *trial)
+bool trial_messages_deliver(struct trial *trial)
 {
     bool some = false;
-    while (trial_mail_due(trial) <= model_now(trial->model)) {
-        struct letter letter = trial->letters[trial->letter_first++];
+    while (trial_messages_due(trial) <= model_now(trial->model)) {
+        struct message message = trial->messages[trial->message_first++];
         some = true;
-        if (letter.is_order) trial_obey(trial, &letter.order);
-        else trial_hear(trial, &letter.news);
+        if (message.is_order) trial_obey(trial, &message.order);
+        else trial_hear(trial, &message.news);
     }
-    if (trial->letter_first == trial->letter_count) trial->letter_first = trial->letter_count = 0;
+    if (trial->message_first == trial->message_count)
+        trial->message_first = trial->message_count = 0;
     return some;
 }

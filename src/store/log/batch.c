@@ -74,12 +74,12 @@ int batch_image_sync(struct batch *batch)
 int batch_sync(struct batch *batch, int flags)
 {
     struct syncer *syncer = &batch->syncer;
-    sqlite3_file *behind = batch->behind;
+    sqlite3_file *unsynced = batch->unsynced;
     int result = syncer_wait(syncer, syncer->asked);
-    batch->behind = NULL;
-    if (result || !behind) return result;
+    batch->unsynced = NULL;
+    if (result || !unsynced) return result;
     result = batch_image_sync(batch);
-    if (!result) result = behind->pMethods->xSync(behind, flags);
+    if (!result) result = unsynced->pMethods->xSync(unsynced, flags);
     batch->named |= !result;
     syncer_note(syncer, result);
     return result;
@@ -87,11 +87,11 @@ int batch_sync(struct batch *batch, int flags)
 
 int batch_sync_ask(struct batch *batch)
 {
-    if (!batch->behind) return SQLITE_OK;
+    if (!batch->unsynced) return SQLITE_OK;
     if (!batch->named || !syncer_open(&batch->syncer))
         return batch_sync(batch, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
-    syncer_ask(&batch->syncer, batch->behind);
-    batch->behind = NULL;
+    syncer_ask(&batch->syncer, batch->unsynced);
+    batch->unsynced = NULL;
     return SQLITE_OK;
 }
 
@@ -160,7 +160,7 @@ static int log_sync(sqlite3_file *file, int flags)
     if (is_first_header(batched)) return SQLITE_OK;
     int result = gathered_write(batched);
     if (result) return result;
-    batched->batch->behind = batched->base.below;
+    batched->batch->unsynced = batched->base.below;
     if (batched->batch->later && !begins) return SQLITE_OK;
     return batch_sync(batched->batch, flags);
 }

@@ -39,7 +39,7 @@ struct batch {
     char name[24];  // of the vfs
     struct syncer syncer;
     struct pages pages;
-    sqlite3_file *behind;  // a log that was written to; no sync of it was requested yet
+    sqlite3_file *unsynced;  // a log that was written to; no sync of it was requested yet
     bool later;            // syncs are delayed, although SQLite takes them for done
     bool named;            // the name of the log is durable: its folder was synced
     // The descriptor that wrote a new database; -1: none. It stays open until SQLite has closed the

@@ -42,7 +42,7 @@ void clean_note_write(const struct sqlite_store *store)
     (void)written;  // if this fails, the next process checks the files
 }
 
-int64_t left_bytes(const struct sqlite_store *store)
+int64_t clean_bytes(const struct sqlite_store *store)
 {
     char note[NOTE_SIZE + 2] = "";
     long long bytes;

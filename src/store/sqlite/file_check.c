@@ -134,7 +134,7 @@ static bool log_has_begun(const char *path)
 
 // SQLite would take the log of a deleted or emptied database for a part of the new one, or ignore
 // it.
-static bool is_left_behind(const char *path, bool is_missing, int64_t had,
+static bool has_stale_log(const char *path, bool is_missing, int64_t had,
                            struct store_error *error)
 {
     const char *how = is_missing ? "missing" : "empty";
@@ -228,7 +228,7 @@ bool file_check_create(const char *path, int64_t had, int *made, struct store_er
     *made = -1;
     bool there = stat(path, &status) == 0;
     if (there && status.st_size > 0) return true;
-    if (is_left_behind(path, !there, had, error)) return false;
+    if (has_stale_log(path, !there, had, error)) return false;
     snprintf(name, sizeof name, "%s-new", path);
     *made = image_write(name);
     if (*made >= 0 && rename(name, path) == 0) return true;

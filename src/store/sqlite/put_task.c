@@ -122,7 +122,7 @@ static void attempt_begin(struct sqlite_store *store, const struct run *run, rot
 }
 
 // `ran_from` is the time of the first report that it runs, until the worker reports its end.
-static void attempt_goes_on(struct sqlite_store *store, const struct run *run)
+static void attempt_continues(struct sqlite_store *store, const struct run *run)
 {
     const struct rota_record *record = &run->record;
     sqlite3_stmt *statement = statement_get(store, SET_EXEC);
@@ -152,7 +152,7 @@ static void rows_change(struct sqlite_store *store, const struct run *run)
     } else if (out && (another || !was_out)) {
         attempt_begin(store, run, record->task.worker);
     } else if (out) {
-        attempt_goes_on(store, run);
+        attempt_continues(store, run);
     } else if (!was_out) {
         enum statement put = run->from.moved ? SET_STATE : PUT_STATE;
         bind_state(statement_get(store, put), record);

@@ -424,7 +424,7 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     bool open = store->lock_file >= 0 && file_check_modes(path, error)
                 && file_check_mended(path, store->options.is_run, error)
                 && (!store->is_used || file_check_used(path, error))
-                && file_check_create(path, left_bytes(store), &store->batch.image, error);
+                && file_check_create(path, clean_bytes(store), &store->batch.image, error);
     store->is_new = store->batch.image_is_unsynced = store->batch.image >= 0;
     store->known = store->batch.named = open && !store->is_new && clean_note_is_valid(store);
     open = open && (store->is_new || file_check_header(path, error)) && database_open(store, error);

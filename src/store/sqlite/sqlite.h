@@ -296,5 +296,5 @@ int busy_wait(void *store, int count);  // for sqlite3_busy_handler()
 // ---- clean_note.c: whether the files are unchanged since the last process closed them -----------
 
 void clean_note_write(const struct sqlite_store *store);  // when the files are closed
-int64_t left_bytes(const struct sqlite_store *store);  // size of the database then; 0: unknown
+int64_t clean_bytes(const struct sqlite_store *store);  // size of the database then; 0: unknown
 bool clean_note_is_valid(const struct sqlite_store *store);  // no process has changed them since

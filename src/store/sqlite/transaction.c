@@ -378,7 +378,7 @@ static bool turn_write(struct store *base)
 // Turns are numbered from 1, syncs from 0. The next sync covers all writes so far.
 static uint64_t turn_number(const struct batch *batch)
 {
-    return batch->syncer.asked + (batch->behind ? 1 : 0) + 1;
+    return batch->syncer.asked + (batch->unsynced ? 1 : 0) + 1;
 }
 
 bool commit_settle(struct store *base, uint64_t turn)

@@ -51,7 +51,7 @@ bool worker_passes_on(const struct worker_options *options, const char *item)
     return !is_dropped(item) && is_kept(options, item);
 }
 
-static bool is_set_anew(const struct worker_options *options, const char *item)
+static bool is_set_again(const struct worker_options *options, const char *item)
 {
     for (uint32_t i = 0; i < options->env_count; i++)
         if (strchr(options->env[i], '=') && is_named(item, options->env[i])) return true;
@@ -73,7 +73,7 @@ bool environment_init(struct environment *environment, const struct worker_optio
     environment->items = calloc(count + options->env_count + 1, sizeof *environment->items);
     if (!environment->items) return false;
     for (uint32_t i = 0; i < count; i++)
-        if (worker_passes_on(options, from[i]) && !is_set_anew(options, from[i]))
+        if (worker_passes_on(options, from[i]) && !is_set_again(options, from[i]))
             environment_add(environment, from[i]);
     for (uint32_t i = 0; i < options->env_count; i++)
         if (strchr(options->env[i], '=')) environment_add(environment, options->env[i]);

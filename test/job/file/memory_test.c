@@ -15,7 +15,7 @@ void *SYSTEM(calloc)(size_t count, size_t size);
 void *SYSTEM(realloc)(void *memory, size_t size);
 
 // The nth allocation from now on fails, and perhaps all after it; 0: none of them.
-static long fails, behind;
+static long fails, after;
 static size_t size_max = SIZE_MAX;  // what is larger fails, too
 static long refused_sizes;
 
@@ -23,8 +23,8 @@ static bool is_refused(void)
 {
     if (!fails) return false;
     if (fails > 1) return --fails, false;
-    if (!behind) fails = 0;
-    behind++;
+    if (!after) fails = 0;
+    after++;
     return true;
 }
 
@@ -100,17 +100,17 @@ static void errors_are_true(const struct jobfile *file, const struct jobfile *wh
 }
 
 // Without the first, the second, ... until there is nothing left to go without.
-static void read_without(enum jobfile_format format, const char *text, long all_behind)
+static void read_without(enum jobfile_format format, const char *text, long all_after)
 {
     struct jobfile whole, file;
     long tries = 0;
     bool fine = jobfile_parse(&whole, "f", format, text, strlen(text));
     for (long refusals = 1; refusals;) {
         fails = ++tries;
-        behind = all_behind;
+        after = all_after;
         bool read = jobfile_parse(&file, "f", format, text, strlen(text));
         fails = 0;
-        refusals = behind - all_behind;
+        refusals = after - all_after;
         assert_int_equal(read, fine && !refusals);
         assert_true(!refusals || file.lacks_memory);
         assert_true(read || file.error_count);
@@ -222,10 +222,10 @@ static void messages_write(const struct jobfile *file, submit_upload_fn *upload)
     for (long tries = 1; refusals; tries++) {
         out = (struct wire_out){0};
         fails = tries;
-        behind = 0;
+        after = 0;
         submit_put(&job, &out);
         fails = 0;
-        refusals = behind;
+        refusals = after;
         assert_int_equal(out.failed, refusals > 0);
         if (!refusals) assert_int_equal(out.length, whole.length);
         if (!refusals) assert_memory_equal(out.bytes, whole.bytes, whole.length);

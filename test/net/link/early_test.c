@@ -84,7 +84,7 @@ static struct visit visit_begin(struct pair *pair, const struct wire_out *out)
 }
 
 // Works on both links until the listener's side is no longer opening.
-static void visit_go_on(struct pair *pair, struct visit *visit)
+static void visit_continue(struct pair *pair, struct visit *visit)
 {
     int64_t end = os_ticks() + 60000000;
     while (pair->there->state == LINK_OPENING && os_ticks() < end) {
@@ -121,7 +121,7 @@ static void early_data_is_ignored(void **state)
     greet_put(&early, "early");
     greet_put(&late, "late");
     struct visit visit = visit_begin(pair, &early);
-    visit_go_on(pair, &visit);
+    visit_continue(pair, &visit);
     assert_int_equal(pair->there->state, LINK_OPEN);  // its key is valid
     assert_int_equal(rude.SSL_get_early_data_status(visit.ssl), SSL_EARLY_DATA_REJECTED);
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_MORE);
@@ -147,7 +147,7 @@ static void early_data_counts_as_data_of_a_stranger(void **state)
     struct wire_out early = {0};
     while (early.length <= LINK_OPENING_BYTES) greet_put(&early, "early");
     struct visit visit = visit_begin(pair, &early);
-    visit_go_on(pair, &visit);
+    visit_continue(pair, &visit);
     assert_int_equal(pair->there->state, LINK_CLOSED);
     wire_out_release(&early);
     visit_end(pair, &visit);

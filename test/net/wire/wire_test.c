@@ -176,7 +176,7 @@ static void sending_frees_space_in_the_buffer(void **state)
 }
 
 // Both buffers still have the beginning or the end of another message.
-static void a_long_message_leaves_no_memory_behind(void **state)
+static void a_long_message_releases_its_memory(void **state)
 {
     (void)state;
     enum { LONG = 4 << 20, LITTLE = 32 << 10, FEW = 10 };
@@ -216,7 +216,7 @@ int main(void)
         cmocka_unit_test(of_another_version_only_the_version_is_read),
         cmocka_unit_test(waiting_messages_can_be_checked_by_kind),
         cmocka_unit_test(sending_frees_space_in_the_buffer),
-        cmocka_unit_test(a_long_message_leaves_no_memory_behind),
+        cmocka_unit_test(a_long_message_releases_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

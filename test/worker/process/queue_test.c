@@ -64,11 +64,11 @@ static void a_command_takes_its_number_of_cores(void **state)
     (void)state;
     struct served served = open_with(4);
     struct wire_run one = COMMAND(1, "sleep", "1000"), wide = COMMAND(2, "true"),
-                    behind = COMMAND(3, "true");
+                    after = COMMAND(3, "true");
     wide.cores = 4;
     served_run(&served, &one);
     served_run(&served, &wide);
-    served_run(&served, &behind);
+    served_run(&served, &after);
     assert_int_equal(served_await(&served, WIRE_STARTED_MESSAGE).started.task.task, 1);
     served_stop(&served, 1, 0);
     struct wire_message message;
