@@ -53,18 +53,18 @@ bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_v
 enum rota_list {
     ROTA_LIST_ALL,
 
-    // In the words of graphs.
+    // States as graphs name them.
     ROTA_LIST_AVAILABLE, ROTA_LIST_FETCHABLE, ROTA_LIST_UNKNOWN, ROTA_LIST_BLOCKED,
 
-    // In the words of lanes and workers.
+    // States as lanes and workers name them.
     ROTA_LIST_HELD, ROTA_LIST_OFFERED, ROTA_LIST_ASSIGNED, ROTA_LIST_RUNNING,
     ROTA_LIST_SUCCEEDED, ROTA_LIST_FAILED, ROTA_LIST_ABORTED, ROTA_LIST_UNSCHEDULABLE,
 
-    // In the words of the database tables.
+    // States as the database tables name them.
     ROTA_LIST_STAGE, ROTA_LIST_QUEUE, ROTA_LIST_WAIT, ROTA_LIST_READY,
     ROTA_LIST_EXEC, ROTA_LIST_UNSTAGE,      // UNSTAGE is empty between two steps
 
-    // In the words of pull; the first two of one worker.
+    // States as pull names them; the first two of one worker.
     ROTA_LIST_NEAR, ROTA_LIST_INPUT, ROTA_LIST_GLOBAL,
 };
 

@@ -126,7 +126,7 @@ struct rota_client_text {
     const char *path;          // the file name in `mistakes`; null: "job"
     const char *folder;        // absolute: where workers find the files that the text names, and
                                // put kept outputs; null: tasks may read only each other's outputs
-    enum rota_policy policy;   // 0: as in the text
+    enum rota_policy policy;   // 0: the policy that the job file names
     uint64_t high, low;        // request id; zeros are filled in; the same id means the same job
     const char *mistakes;      // lines "path:line:column: reason"; valid until the next call
 };

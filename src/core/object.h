@@ -60,7 +60,7 @@ void replica_surplus_drop_all(struct rota *rota, object_row row);
 void replica_surplus_drop_others(struct rota *rota, object_row row, worker_row stays);
 // asks the worker that keeps it to verify its copy
 void replica_surplus_ask(struct rota *rota, object_row row);
-// That worker confirmed.
+// Call it when that worker has confirmed the DROP.
 void replica_surplus_drop(struct rota *rota, object_row row, worker_row worker);
 
 // ---- object.c

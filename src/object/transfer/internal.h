@@ -176,7 +176,7 @@ void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is all
 // ---- transfer.c, receive.c: a transfer ------------------------------------------------------
 
 enum transfer_state {
-    TRANSFER_WAITING,  // for its turn, or for some time
+    TRANSFER_WAITING,  // for a free slot, or until its retry is due
     TRANSFER_ASKING,   // for the description of the object
     TRANSFER_RECEIVING,
     TRANSFER_CHECKING,  // the thread works on it; nothing is read

@@ -171,7 +171,8 @@ void data_fetcher_close(struct data_fetcher *fetcher);  // null is allowed; canc
 // If the same object is requested twice, it is fetched and reported once; the newer ticket is used.
 // False: out of memory, or DATA_FETCHES_MAX are not done.
 bool data_fetcher_fetch(struct data_fetcher *fetcher, const struct wire_fetch *fetch, int64_t now);
-// It is no longer needed, and will not be reported. Allowed for an object that was not requested.
+// Forgets a transfer, so that its end is not reported. The object may be one that was not
+// requested.
 void data_fetcher_forget(struct data_fetcher *fetcher, rota_object_id object);
 
 int data_fetcher_file(const struct data_fetcher *fetcher);

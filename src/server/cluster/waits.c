@@ -1,4 +1,4 @@
-// waits.c - clients that wait for jobs: they are told each end of a task, and when no task can
+// waits.c - sends each end of a task to clients that watch its job, and tells them when no task can
 // progress.
 #include "server/cluster/waits.h"
 

@@ -111,7 +111,7 @@ static void task_stage(struct allocator *allocator, struct schedule *schedule, r
     struct server *server = allocator->server;
     struct rota_event event = {.kind = ROTA_EVENT_STAGE};
     event.task.task = schedule->entry->task;
-    // Refused: it is frozen. The run is skipped, as for a task that does not exist.
+    // The core refuses a frozen definition: the run is skipped, as for a task that does not exist.
     schedule->fired = server_step(server, &event) == ROTA_OK;
     if (!schedule->fired) return;
     schedule->entry->active = true;

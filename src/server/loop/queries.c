@@ -174,7 +174,7 @@ static bool is_place_wanted(const struct serve *serve, const struct cluster_peer
     return false;
 }
 
-// Why the answer has to end. Null: it can continue.
+// Returns the reason to end the answer, or null.
 static const char *overdue(const struct serve *serve, const struct serve_question *question,
                            int64_t now)
 {

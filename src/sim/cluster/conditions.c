@@ -190,7 +190,7 @@ static enum hurt hurt_of(const struct sim *sim, const struct expected_job *job, 
     return hurt > most ? hurt : most;
 }
 
-// At the end, a bundle has succeeded unless one of its members has not, for a reason.
+// At the end, a bundle has succeeded, unless a member was allowed to fail.
 void judge_bundle(struct sim *sim, const struct expected_job *job, uint32_t index)
 {
     enum rota_task_state state = state_of(sim, job, index + 1);

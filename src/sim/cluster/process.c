@@ -235,7 +235,7 @@ void processes_evict(struct sim *sim, uint32_t who)
     }
 }
 
-// The machine, or the process that started all of them, is gone: there is no one to report their
+// The machine, or the process that started all of them, is gone: no process is left to report their
 // ends.
 void processes_die(struct sim *sim, struct node *node)
 {

@@ -158,7 +158,7 @@ enum { SIM_TAPE_MAX = 1 << 22 };
 struct sim_tape {
     uint16_t *choices;
     uint32_t length;
-    uint32_t line;  // how far it was read: where the error is
+    uint32_t line;  // the line of the error
 };
 
 bool sim_tape_read(const char *text, struct sim_tape *tape);  // false: it is invalid
