@@ -6,7 +6,7 @@
 #include "os/os.h"
 #include "os/print.h"
 #include "server/definitions/definitions.h"
-#include "turn/catalog.h"
+#include "turn/definitions.h"
 #include "turn/session/session.h"
 
 #include <stdio.h>

@@ -222,7 +222,7 @@ struct plan_rule {
     bool greedy;        // idle cores take ready tasks, by rank
     bool few;           // consider only few workers
     bool homing;        // prefer workers near the other inputs of the task's readers
-    bool together;      // tasks that exchange much data go to the same worker (family.c)
+    bool together;      // tasks that exchange much data go to the same worker (task_groups.c)
     uint32_t part;     // use one of this many workers; 0: all
     bool by_start;     // urgency by planned start instead of order of planning
     uint64_t seed;     // for the noise

@@ -27,7 +27,7 @@ struct planner_state {         // known before planning, and copied for each pla
     uint32_t copy_count;
 };
 
-struct family {      // family.c; null: not computed
+struct family {      // task_groups.c; null: not computed
     uint32_t *of;    // by task: another task of its family, finally its representative
     double *work;    // by representative: core seconds of the family
     uint32_t *home;  // by representative: its worker; PLAN_NONE: none yet

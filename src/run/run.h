@@ -6,7 +6,7 @@
 
 #include "job/file/jobfile.h"
 #include "base/base.h"
-#include "turn/catalog.h"
+#include "turn/definitions.h"
 #include "job/message/submission.h"
 #include "net/wire/wire.h"
 #include "os/os.h"

@@ -171,8 +171,8 @@ static bool records_read(struct link *link)
     }
 }
 
-// OpenSSL consumes all bytes it was given before it asks for more, so it may read them directly from
-// the link's buffer.
+// OpenSSL consumes all bytes it was given before it asks for more, so it may read them directly
+// from the link's buffer.
 ssize_t tls_read(struct link *link)
 {
     struct tls *tls = link->tls;

@@ -249,7 +249,7 @@ void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival);  //
 // CACHE_FRESH_MAX others were added. Of a tree: its list.
 bool cache_reuse(struct cache *cache, const struct cache_entry *entry);
 
-// ---- survey.c: hashes a file or folder without adding it ------------------------------------
+// ---- hash_in_place.c: hashes a file or folder without adding it --------------------------------
 
 struct cache_manifest;
 struct cache_survey {

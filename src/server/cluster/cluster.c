@@ -4,7 +4,7 @@
 #include "server/cluster/planning.h"
 #include "server/cluster/replicas.h"
 #include "server/cluster/tokens.h"
-#include "server/cluster/waits.h"
+#include "server/cluster/job_watchers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -55,7 +55,7 @@ struct cluster_peer {
     struct cluster_worker *worker;         // null: none, or not joined
     struct cluster_draft *draft;           // an incomplete submission; null: none
     uint64_t number;
-    struct cluster_watch *watches;         // waits.h; null: none
+    struct cluster_watch *watches;         // job_watchers.h; null: none
     struct cluster_follow *follow;         // null: it does not follow events
     uint32_t reads;                    // objects that it waits for
     struct cluster_asked *asked;       // log_requests.c; null: it has asked for no log
@@ -249,7 +249,7 @@ void cluster_change(struct cluster *cluster, struct cluster_peer *peer,
 void cluster_refuse_error(struct cluster *cluster, struct cluster_peer *peer, uint64_t high,
                           uint64_t low, enum rota_error error);
 
-// ---- waits.c, view.c: clients that wait for jobs, or ask for their state --------------------
+// ---- job_watchers.c, view.c: clients that wait for jobs, or ask for their state ----------------
 
 void cluster_look(struct cluster *cluster, struct cluster_peer *peer, const struct wire_look *look);
 void cluster_reason_note(struct cluster *cluster,

@@ -24,7 +24,7 @@ uint32_t cluster_sources(struct cluster *cluster, rota_object_id object,
                          const struct cluster_ticket *ticket,
                          wire_text addresses[CLUSTER_SOURCES + 1]);
 
-// ---- object_store.c: the server's own store -------------------------------------------------
+// ---- stored_objects.c: the server's own store -------------------------------------------------
 
 // The upload of a job is known by its id, and an object named by its content too, which stays until
 // it is released. All others are copies on their way to a client.

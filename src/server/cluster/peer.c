@@ -14,7 +14,7 @@
 #include "server/cluster/replicas.h"
 #include "server/cluster/cluster.h"
 #include "server/cluster/tokens.h"
-#include "server/cluster/waits.h"
+#include "server/cluster/job_watchers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

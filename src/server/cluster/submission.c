@@ -4,7 +4,7 @@
 #include "server/cluster/planning.h"
 #include "server/cluster/submission_pieces.h"
 #include "server/cluster/request.h"
-#include "server/cluster/waits.h"
+#include "server/cluster/job_watchers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // definitions.h - definitions: `rota define`, the allocator, and manual actions.
 #pragma once
 
-#include "turn/catalog.h"
+#include "turn/definitions.h"
 
 // ---- apply.c, check.c, affected.c, order.c, submit.c: `rota define` -----------------------------
 

@@ -154,7 +154,7 @@ void serve_peers_revoke(struct serve *serve);
 
 void serve_input_note(struct serve *serve, struct serve_peer *peer);  // processed in the next turn
 
-// ---- wait.c: clients that have to wait ------------------------------------------------------
+// ---- backpressure.c: clients that have to wait -------------------------------------------------
 
 void serve_count(struct serve_peer *peer);               // updates its share
 bool serve_comes_first(const struct serve_peer *peer);   // it is a worker or an admin
@@ -178,7 +178,7 @@ void serve_say_ready(struct serve *serve);
 int64_t serve_beat(struct serve *serve, int64_t ticks);  // returns when to call it again
 void serve_signals(struct serve *serve);
 
-// ---- object_store.c: the object store of the server, and connections handed to it -----------
+// ---- object_store_thread.c: the object store of the server, and connections handed to it -------
 
 int serve_data_open(struct serve *serve);  // the exit status, or 0
 void serve_data_close(struct serve *serve, int status);  // after all peers; may exit with `status`

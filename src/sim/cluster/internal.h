@@ -9,7 +9,7 @@
 #include "sim/cluster/record.h"
 #include "sim/cluster/server.h"
 
-// ---- worker.c, orders.c: a worker ---------------------------------------------------------------
+// ---- worker.c, worker_messages.c: a worker -----------------------------------------------------
 
 enum process_state { PROCESS_SPAWNING = 1, PROCESS_RUNNING };
 
@@ -130,7 +130,7 @@ wire_content sim_cache_content(uint32_t attempt);  // of the output of an attemp
 void sim_cache_pretend(struct sim *sim, uint32_t who);
 // False: one of its inputs is lost, and the server was told.
 bool sim_cache_inputs_are_there(struct sim *sim, struct node *node, uint32_t job, uint32_t index);
-// orders.c
+// worker_messages.c
 void orders_init(struct sim *sim, struct node *node);
 bool order_take(struct sim *sim, uint32_t who, const struct wire_message *message);
 

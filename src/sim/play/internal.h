@@ -4,7 +4,7 @@
 #include "sim/play/planned.h"
 #include "store/store.h"
 
-// ---- text.c: words, numbers, lists of strings -------------------------
+// ---- strings.c: words, numbers, lists of strings -------------------------
 
 void *array_resize(void *old, size_t count, size_t size);  // ends the program if there is no memory
 // Makes room for one more entry, which is zeroed.
@@ -194,7 +194,7 @@ struct play {
     const char *completed;        // answer to the last `complete`
 };
 
-// ---- words.c: the words of a statement, and errors in them --------------------------------------
+// ---- parser.c: the words of a statement, and errors in them ------------------------------------
 
 void play_wrong(struct play *play, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void play_fail(struct play *play, const char *expected, const char *actual);
@@ -270,7 +270,7 @@ void look_sql(struct play *play, struct strings *actual);
 // If there is a database, its table must hold these tasks, in order of their ids.
 void sql_compare_table(struct play *play, const char *table, const struct strings *tasks);
 
-// ---- perform.c: actions reach clients and workers, and workers react ----------------------------
+// ---- actions.c: actions reach clients and workers, and workers react ---------------------------
 
 void perform_action(struct play *play, const struct rota_action *action);
 bool workers_start(struct play *play);                 // true: a worker started something
@@ -278,7 +278,7 @@ void worker_started(struct play *play, const struct rota_event *report);
 void worker_ended(struct play *play, uint32_t worker, rota_task_id task, uint32_t attempt);
 void worker_forget(struct play_worker *worker);        // forgets everything it was told to run
 
-// ---- draft.c, submit.c: submissions ------------------------------
+// ---- submission.c, submit.c: submissions ------------------------------
 
 void batch_begin(struct play *play);
 void batch_refuse(struct play *play, enum batch_blame blame, enum rota_error error,

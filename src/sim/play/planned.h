@@ -24,7 +24,7 @@ void bounds_tell(struct play *play);  // sends the plans to the core again
 // ---- Statements ---------------------------------------------------------------------------------
 
 typedef void play_verb_fn(struct play *play);
-// setup.c, draft.c, client.c, report.c, time.c, expect.c
+// setup.c, submission.c, client.c, report.c, time.c, expect.c
 play_verb_fn verb_config, verb_worker, verb_lane, verb_job, verb_begin, verb_submit, verb_task;
 play_verb_fn verb_bundle, verb_object, verb_of_handler, verb_of_task, verb_of_object, verb_cancel;
 play_verb_fn verb_close, verb_manual, verb_keep, verb_wait, verb_waitsome, verb_gone, verb_start;

@@ -1,7 +1,7 @@
 // pretend_worker.h - a worker that runs no commands, in virtual time.
 #pragma once
 
-#include "turn/catalog.h"
+#include "turn/definitions.h"
 
 // The command decides: `exit N` fails with N, `sleep N` takes N seconds, all others succeed.
 struct pretend {

@@ -3,7 +3,7 @@
 // The log is a header, then frames: a header each, and a page.
 #pragma once
 
-#include "store/log/page_watch.h"
+#include "store/log/database_vfs.h"
 
 uint32_t number_at(const unsigned char *bytes);  // as SQLite stores it, the highest byte first
 uint32_t frame_page(const unsigned char header[FRAME_HEADER]);  // its number

@@ -1,7 +1,7 @@
 // log.h - the write-ahead log of a database file: one write per turn, synced in a thread.
 #pragma once
 
-#include "store/log/page_watch.h"
+#include "store/log/database_vfs.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -32,7 +32,7 @@ int syncer_wait(struct syncer *syncer, uint64_t until);  // waits until this syn
 void syncer_note(struct syncer *syncer, int result);     // the caller has synced once
 int syncer_watch(struct syncer *syncer);                 // the event; -1: failed
 
-// ---- batch.c: one write per turn ------------------------------------------------
+// ---- log_vfs.c: one write per turn ------------------------------------------------
 
 struct batch {
     sqlite3_vfs vfs, *below;

@@ -2,7 +2,7 @@
 //
 // Reading past the end of a mapped file raises SIGBUS inside SQLite. The index can be rebuilt from
 // the log, so no record is lost, but this process cannot continue.
-#include "store/log/page_watch.h"
+#include "store/log/database_vfs.h"
 
 #include <signal.h>
 #include <stdatomic.h>

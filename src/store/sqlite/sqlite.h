@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "store/sqlite/damage.h"
+#include "store/sqlite/damage_text.h"
 #include "store/sqlite/file_check.h"
 #include "store/sqlite/file_watch.h"
 #include "store/store_kind.h"
@@ -288,7 +288,7 @@ uint64_t sqlite_journal_last(const struct store *store);
 bool sqlite_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *, void *);
 bool sqlite_label_find(struct store *store, rota_task_id task, struct store_label *label);
 
-// ---- busy.c: another program has locked the database ------------------------------------------
+// ---- lock_wait.c: another program has locked the database --------------------------------------
 
 enum { STORE_BUSY_MS = 5000 };
 int busy_wait(void *store, int count);  // for sqlite3_busy_handler()

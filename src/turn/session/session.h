@@ -1,7 +1,7 @@
 // session.h - a database file, opened by one process for changes, together with a core.
 #pragma once
 
-#include "turn/catalog.h"
+#include "turn/definitions.h"
 
 struct session {
     struct store *store;

@@ -50,7 +50,7 @@ static bool id_write(int folder, uint64_t id)
 }
 
 // Identifies the lock file, the boot of the kernel, and the PID namespace: only one process can
-// hold that lock, and only there can the next one wait for its end (worker/process/previous.c).
+// hold that lock, and only there can the next one wait for its end (process/earlier_worker.c).
 static uint64_t place_of(int lock)
 {
     struct stat about;

@@ -2,8 +2,8 @@
 // for its inputs, or reports that it does not run.
 //
 // There are no sockets, clocks and files here: the caller provides them as the functions of struct
-// run_host. The agent (orders.c, inputs.c) and the cluster simulator (sim/cluster/orders.c) are the
-// two callers, so that a mistake in these rules is found by a seed of the simulator.
+// run_host. The callers are the agent (orders.c, inputs.c) and the cluster simulator (its
+// worker_messages.c), so that a mistake in these rules is found by a seed of the simulator.
 #pragma once
 
 #include "worker/agent/decide.h"

@@ -281,7 +281,7 @@ void report_lost(struct worker *worker);
 void report_started(struct worker *worker, const struct attempt *attempt);
 void report_finished(struct worker *worker, const struct attempt *attempt);
 
-// ---- limit.c: whether a command ran out of memory -------------------------------------------
+// ---- out_of_memory.c: whether a command ran out of memory --------------------------------------
 
 // Notes once how many processes the system has killed so far. Reading that takes as long as a
 // start, so it is done when the first command has just started, and cannot have used all memory.

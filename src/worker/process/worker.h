@@ -58,7 +58,7 @@ int worker_main(int socket, const struct worker_options *options);
 // is still running there, and there are no contents from before.
 bool worker_folder_is_free(const char *folder);
 
-// ---- fork.c: the process ----------------------------------------------------------------------
+// ---- worker_process.c: the process -------------------------------------------------------------
 
 // Whether "NAME=VALUE" is a variable that is set for each command, such as ROTA_TOKEN.
 bool worker_sets(const char *item);
@@ -70,7 +70,7 @@ bool worker_passes_on(const struct worker_options *options, const char *item);
 // Call it early: the less memory the caller has, the less the worker starts with.
 pid_t worker_fork(const struct worker_options *options, int *socket);
 
-// ---- previous.c: the earlier worker of a folder -------------------------------------------------
+// ---- earlier_worker.c: the earlier worker of a folder ------------------------------------------
 
 typedef void worker_say_fn(void *context, const char *text);
 // Waits until the noted worker of the folder, and all processes of its namespace, have ended. The

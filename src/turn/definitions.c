@@ -1,5 +1,5 @@
-// catalog.c - reads all definitions from the store, finds them by name, and numbers names.
-#include "turn/catalog.h"
+// definitions.c - reads all definitions from the store, finds them by name, and numbers names.
+#include "turn/definitions.h"
 
 #include "base/base.h"
 

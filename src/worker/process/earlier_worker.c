@@ -1,4 +1,4 @@
-// previous.c - waits until the earlier worker of a folder has ended with all of its namespace.
+// earlier_worker.c - waits until the earlier worker of a folder has ended with its whole namespace.
 //
 // The lock of the folder is no proof of that: the kernel closes the files of a killed process, and
 // so releases its locks, before it kills the rest of the namespace, and commands with much memory

@@ -1,4 +1,4 @@
-// survey.c - hashes a file or folder in place, without adding it.
+// hash_in_place.c - hashes a file or folder in place, without adding it.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 

@@ -1,4 +1,4 @@
-// damage.c - says that a page does not match its checksum.
+// damage_text.c - says that a page does not match its checksum.
 #include "store/sqlite/sqlite.h"
 
 #define DAMAGE                                                                                     \

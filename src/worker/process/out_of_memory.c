@@ -1,4 +1,4 @@
-// limit.c - finds out whether a command ran out of memory.
+// out_of_memory.c - finds out whether a command ran out of memory.
 //
 // A limit on the data of each process makes a command fail by itself: that is recognized by how
 // much it used. When the system runs out of memory it kills processes, and counts them.

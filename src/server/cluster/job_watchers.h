@@ -1,4 +1,4 @@
-// waits.h - clients that wait for jobs.
+// job_watchers.h - clients that wait for jobs.
 #pragma once
 
 #include "server/cluster/cluster.h"

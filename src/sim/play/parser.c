@@ -1,4 +1,4 @@
-// words.c - takes the words of a statement one by one, and reports errors in them.
+// parser.c - takes the words of a statement one by one, and reports errors in them.
 //
 // The first error ends the statement: the words taken after it are ignored.
 #include "sim/play/internal.h"

@@ -1,5 +1,5 @@
-// page_watch.c - a vfs for the database file: remembers the hashes of some pages.
-#include "store/log/page_watch.h"
+// database_vfs.c - a vfs for the database file: remembers the hashes of some pages.
+#include "store/log/database_vfs.h"
 #include "store/log/page_checksum.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// orders.c - the server's messages to a worker: RUN and STOP by the rules of worker/agent, the
-// others as in worker/agent/orders.c.
+// worker_messages.c - the server's messages to a worker: RUN and STOP by the rules of worker/agent,
+// the others as in worker/agent/orders.c.
 #include "sim/cluster/internal.h"
 
 #include <errno.h>

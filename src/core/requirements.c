@@ -1,4 +1,4 @@
-// profile.c - requirements of tasks. Tasks with the same requirements share one queue.
+// requirements.c - requirements of tasks. Tasks with the same requirements share one queue.
 #include "core/core.h"
 
 static uint64_t hash_of(const struct wants *wants)

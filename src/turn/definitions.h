@@ -1,4 +1,4 @@
-// catalog.h - all definitions of a database, and the numbers of their names.
+// definitions.h - all definitions of a database, and the numbers of their names.
 #pragma once
 
 #include "job/definition/definition.h"

@@ -1,4 +1,4 @@
-// page_watch.h - notices writes of other programs to the database file and its index.
+// database_vfs.h - notices writes of other programs to the database file and its index.
 //
 // Another program may write into a file that is in use. To notice that, this vfs remembers the hash
 // of pages that SQLite writes or reads, and gives access to the index (FILE-shm), which SQLite

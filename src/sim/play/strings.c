@@ -1,4 +1,4 @@
-// text.c - words, numbers, times, sizes, and lists of strings.
+// strings.c - words, numbers, times, sizes, and lists of strings.
 #include "sim/play/internal.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-// wait.c - `rota server`: clients that wait because the object store is busy or their share is used
-// up.
+// backpressure.c - `rota server`: clients that wait because the object store is busy or their share
+// is used up.
 //
 // Backpressure: a message that cannot be processed yet stays in the buffer of its connection, and
 // further data in the socket, so the client is slowed down and the memory of the server stays

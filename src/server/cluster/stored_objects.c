@@ -1,4 +1,4 @@
-// object_store.c - the objects in the server's own store, and when they can be removed.
+// stored_objects.c - the objects in the server's own store, and when they can be removed.
 #include "server/cluster/objects.h"
 #include "server/cluster/replicas.h"
 

@@ -1,6 +1,6 @@
-// waits.c - sends each end of a task to clients that watch its job, and tells them when no task can
-// progress.
-#include "server/cluster/waits.h"
+// job_watchers.c - sends each end of a task to clients that watch its job, and tells them when no
+// task can progress.
+#include "server/cluster/job_watchers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-// damage.h - a page of the database or its log does not match its checksum.
+// damage_text.h - a page of the database or its log does not match its checksum.
 #pragma once
 
-#include "store/log/page_watch.h"
+#include "store/log/database_vfs.h"
 #include "store/store.h"
 
 struct sqlite_store;

@@ -1,4 +1,4 @@
-// object_store.c - `rota server`: opens the object store, and hands connections over to it.
+// object_store_thread.c - `rota server`: opens the object store, and hands connections over to it.
 //
 // Files that clients upload are in an object store with a thread of its own (object/transfer). A
 // peer whose first message fetches or uploads is handed over with its connection: from then on it

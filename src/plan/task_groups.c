@@ -1,4 +1,4 @@
-// family.c - groups tasks that exchange much data, so that one worker gets the group.
+// task_groups.c - groups tasks that exchange much data, so that one worker gets the group.
 //
 // Placing tasks one by one sees too late that some belong together: the producers of a task's
 // inputs are spread over all workers because those are idle. Here producers and consumers are

@@ -1,4 +1,4 @@
-// fork.c - starts the worker as a separate process, in a namespace of its own where possible.
+// worker_process.c - starts the worker as a separate process, in its own namespace where possible.
 #define _GNU_SOURCE
 #include "worker/process/worker.h"
 

@@ -1,4 +1,4 @@
-// busy.c - waits while another program has locked the database.
+// lock_wait.c - waits while another program has locked the database.
 //
 // `sqlite3 FILE vacuum`, a checkpoint or a transaction of another tool locks the database for
 // writing. The turn waits for it, and so do all answers. That must be much shorter than a lease.

@@ -1,4 +1,4 @@
-// batch.c - writes the log pages of a turn with one system call.
+// log_vfs.c - writes the log pages of a turn with one system call.
 //
 // SQLite writes each page of a turn, and the 24 bytes before it, separately: two system calls per
 // page. No process reads them before they are synced, so until then this file buffers them. On

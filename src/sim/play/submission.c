@@ -1,4 +1,4 @@
-// draft.c - tasks, bundles and objects of a play, collected into a submission.
+// submission.c - tasks, bundles and objects of a play, collected into a submission.
 #include "sim/play/internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// perform.c - actions reach the clients and workers of a play, and the workers react.
+// actions.c - actions reach the clients and workers of a play, and the workers react.
 //
 // A worker starts a task that it is told to run as soon as it has room, in order of arrival. Tasks
 // end only when the play says so. A manual worker does not start tasks either.
