@@ -25,7 +25,7 @@ extern const struct command fetch_command;                              // fetch
 extern const struct command renew_command, deliver_command, fail_command;  // handler.c
 extern const struct command define_command, allocator_command;          // define.c, allocator.c
 extern const struct command stage_command, start_command, green_command, red_command;
-extern const struct command reset_command, freeze_command, abort_command;  // task_state.c
+extern const struct command reset_command, freeze_command, abort_command;  // definition_state.c
 extern const struct command sql_command, jobs_command, history_command; // sql.c
 extern const struct command verify_command, replay_command;             // verify.c, replay.c
 extern const struct command simulate_command, play_command;             // simulate.c, play.c

@@ -12,7 +12,7 @@ bool task_name_read(const char *text, rota_task_id *task);  // "7.3", or "7" for
 // Prints why the client's last call failed, and returns the exit status.
 int handler_failed(const struct connection *connection);
 
-// ---- fetched_task.c: a task as shell variables, JSON and environment ---------------------------
+// ---- fetch_print.c: a task as shell variables, JSON and environment ---------------------------
 
 void grant_print_shell(FILE *out, const struct client_grant *grant);
 void grant_print_json(FILE *out, const struct client_grant *grant);
@@ -20,7 +20,7 @@ void grant_print_json(FILE *out, const struct client_grant *grant);
 char **grant_environment(const struct client_grant *grant);
 void grant_environment_free(char **environment);
 
-// ---- handler_run.c -----------------------------------------------------------------------------
+// ---- fetch_run.c -----------------------------------------------------------------------------
 
 // Runs a command for the task, renews the lease meanwhile, and reports how it ended. Returns the
 // exit status.

@@ -47,7 +47,7 @@ void simulate_show(const struct simulate_request *request, const struct whatif_j
 bool simulate_files(const struct simulate_request *request, const struct whatif_job *job,
                     const struct whatif_course *course);
 
-// ---- recorded.c: a job from a database --------------------------------------------------
+// ---- simulate_recorded.c: a job from a database -------------------------------------------------
 
 // Returns the exit status; prints why it is not 0. Release the job in any case. With
 // `request->recorded`, sets the workers that ran the job, and the course of the run.

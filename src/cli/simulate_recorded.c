@@ -1,4 +1,4 @@
-// recorded.c - reads a job that was run from its database, for `rota simulate`.
+// simulate_recorded.c - reads a job that was run from its database, for `rota simulate`.
 //
 // A task takes as long as its last successful attempt; objects have the size in the database.
 #include "cli/query_options.h"

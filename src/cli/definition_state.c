@@ -1,5 +1,5 @@
-// task_state.c - `rota stage`, `start`, `green`, `red`, `reset`, `freeze`, `abort`: change the
-// state of a task by hand.
+// definition_state.c - `rota stage`, `start`, `green`, `red`, `reset`, `freeze`, `abort`: change
+// the state of a task by hand.
 #include "cli/cli.h"
 #include "base/base.h"
 #include "os/os.h"

@@ -1,4 +1,4 @@
-// fetched_task.c - prints a fetched task: for a shell, as JSON, as environment variables.
+// fetch_print.c - prints a fetched task: for a shell, as JSON, as environment variables.
 #define _GNU_SOURCE
 #include "cli/handler.h"
 #include "os/json.h"

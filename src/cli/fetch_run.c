@@ -1,4 +1,4 @@
-// handler_run.c - runs a command for a fetched task, and renews the lease meanwhile.
+// fetch_run.c - runs a command for a fetched task, and renews the lease meanwhile.
 //
 // The command is a child in its own process group. If the lease cannot be renewed in time, the
 // child is killed, because another worker may have the task then. A lost connection is opened
