@@ -228,6 +228,12 @@ void text_add(const struct memory *memory, struct text *text, const char *format
     __attribute__((format(printf, 3, 4)));
 void text_release(const struct memory *memory, struct text *text);
 
+// ---- id.c: numbers of jobs and tasks ----------------------------------------
+
+// Reads "7", job 7, or "7.3", its task 3, at the start of the text; `task` is 0 for a job. Returns
+// the length in bytes; 0: the text begins with neither. Numbers are from 1 to 4294967295.
+size_t task_id_read(const char *text, uint32_t *job, uint32_t *task);
+
 // ---- utf8.c: UTF-8 decoding -------------------------------------------------
 
 // Decodes the first character of a text that is not empty. Returns its length in bytes and sets its

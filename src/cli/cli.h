@@ -44,6 +44,14 @@ int serve_options_read(struct serve_options *options, const struct command *comm
 
 const char *server_query_fault(const wire_texts *words, char *text, size_t size);
 
+// ---- id.c: jobs and tasks of a server, as arguments ---------------------------------------------
+
+enum id_kind { ID_JOB = 1, ID_TASK = 2, ID_ANY = ID_JOB | ID_TASK };
+
+bool word_is_id(enum id_kind kind, const char *word, rota_task_id *id);
+// The same, with an error message. Returns -1, or the exit status.
+int word_id(const struct command *command, enum id_kind kind, const char *word, rota_task_id *id);
+
 // ---- load_job.c: job files ---------------------------------------------------------------
 
 struct jobfile;

@@ -56,11 +56,6 @@ static bool kinds_add(struct events *events, const char *value)
     }
 }
 
-static bool number_is(const char *text, const char *letters)
-{
-    return *text && strspn(text, letters) == strlen(text);
-}
-
 enum {
     EVENTS_AFTER,
     EVENTS_ONCE,
@@ -75,6 +70,7 @@ static bool value_take(void *values, uint32_t number, const char *value)
 {
     struct events *events = values;
     size_t length = value ? strlen(value) : 0;
+    rota_task_id id;
     switch (number) {
     case EVENTS_AFTER: return sequence_read(events, value);
     case EVENTS_ONCE: return events->flags |= WIRE_FOLLOW_ENDS;
@@ -82,11 +78,11 @@ static bool value_take(void *values, uint32_t number, const char *value)
     case EVENTS_LANE: return topic_add(events, "lane", value, length);
     case EVENTS_WORKER: return topic_add(events, "worker", value, length);
     case EVENTS_JOB:
-        return number_is(value, "0123456789") && topic_add(events, "job", value, length);
+        return word_is_id(ID_JOB, value, &id) && topic_add(events, "job", value, length);
     default: break;
     }
-    bool by_number = number_is(value, "0123456789.") && strchr(value, '.');
-    return topic_add(events, by_number ? "task" : "name", value, length);
+    const char *key = word_is_id(ID_TASK, value, &id) ? "task" : "name";
+    return topic_add(events, key, value, length);
 }
 
 // ---- Lines -------------------------------------------------------------------------------------
@@ -228,7 +224,8 @@ static const struct option_row rows[] = {
     {0, "after", "SEQUENCE", "start after this event, or after this turn if SEQUENCE has no dot",
      OPTION_OTHER, .at = EVENTS_AFTER, .preset = "now", .needs = "a sequence such as 812 or 812.3"},
     {0, "once", "", "end after the last event that has happened", OPTION_OTHER, .at = EVENTS_ONCE},
-    {0, "job", "N", "only events of this job", OPTION_OTHER, .at = EVENTS_JOB, .needs = "a number"},
+    {0, "job", "N", "only events of this job", OPTION_OTHER, .at = EVENTS_JOB,
+     .needs = "a job such as 7"},
     {0, "task", "TASK", "only events of this task: its number, such as 7.3, or its name",
      OPTION_OTHER, .at = EVENTS_TASK, .needs = "a task of at most 290 letters"},
     {0, "lane", "LANE", "only events of tasks in this lane", OPTION_OTHER, .at = EVENTS_LANE,

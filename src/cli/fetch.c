@@ -31,10 +31,10 @@ static int arguments_read(struct fetcher *fetcher, const struct command *command
         fetcher->command = arguments->items + arguments->before_dashes;
     if (arguments->before_dashes > 1)
         return command_wrong(command, "unexpected argument '%s'", arguments->items[1]);
-    if (arguments->before_dashes && !task_name_read(arguments->items[0], &wish->task))
-        return command_wrong(command, "expected a job such as 7 or a task such as 7.3, not '%s'",
-                             arguments->items[0]);
-    if (!wish->flags || wish->task.task) return -1;
+    int status = arguments->before_dashes
+                     ? word_id(command, ID_ANY, arguments->items[0], &wish->task)
+                     : -1;
+    if (status >= 0 || !wish->flags || wish->task.task) return status;
     return command_wrong(command, "options --failed-ok and --fetched-ok need a task, JOB.TASK");
 }
 

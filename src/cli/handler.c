@@ -7,15 +7,6 @@
 
 // ---- Shared with other files -------------------------------------------------------------------
 
-bool task_name_read(const char *text, rota_task_id *task)
-{
-    char rest;
-    int count = sscanf(text, "%u.%u%c", &task->job, &task->task, &rest);
-    if (count == 1) task->task = 0;
-    bool plain = strspn(text, "0123456789.") == strlen(text);
-    return plain && task->job && ((count == 1 && !strchr(text, '.')) || (count == 2 && task->task));
-}
-
 int handler_failed(const struct connection *connection)
 {
     if (!connection->client.refusal) return connect_lost(connection);
@@ -54,8 +45,7 @@ static bool token_read(const char *text, uint64_t *number)
 static bool name_take(struct handler *handler, const char *word)
 {
     if (!handler->has_task)
-        return handler->has_task
-               = task_name_read(word, &handler->end.task) && handler->end.task.task;
+        return handler->has_task = word_is_id(ID_TASK, word, &handler->end.task);
     return handler->has_token = token_read(word, &handler->end.token);
 }
 

@@ -8,7 +8,6 @@ enum { HANDLER_NOTHING = 1, HANDLER_WRONG = 2, HANDLER_REFUSED = 3, HANDLER_TASK
 
 // ---- handler.c ---------------------------------------------------------------------------------
 
-bool task_name_read(const char *text, rota_task_id *task);  // "7.3", or "7" for a job
 // Prints why the client's last call failed, and returns the exit status.
 int handler_failed(const struct connection *connection);
 

@@ -69,6 +69,10 @@ static int request_run(const struct command *command, int count, char **words)
     if (status >= 0) return status;
     if (names_part && arguments.count < 2) return command_wrong(command, "missing argument NAME");
     request.name = arguments.items[names_part];
+    rota_task_id id;
+    if (request.message.rest.part == WIRE_PART_JOB)
+        status = word_id(command, ID_JOB, request.name, &id);
+    if (status >= 0) return status;
     if (request.message.rest.part == WIRE_PART_WORKER) request.connection.role = WIRE_ADMIN;
     status = connect_open(&request.connection);
     if (!status) status = request_send(&request);

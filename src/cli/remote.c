@@ -15,7 +15,7 @@ struct remote {
     char options[WORDS_MAX][24];  // their names, in full
     const char *words[WORDS_MAX]; // options, values and arguments, without those for the client
     uint32_t count;
-    bool has_options;             // some of the words are options
+    const char *option;           // one of the options in `words`; null: there is none
     const char *out;              // --output; null: not given
     bool is_json;                 // --json is one of the words
 };
@@ -39,7 +39,7 @@ static bool option_add(struct remote *remote, const struct option_walk *walk)
     remote->is_json |= strcmp(name, "json") == 0;
     char *option = remote->options[remote->count];
     snprintf(option, sizeof remote->options[0], "--%s", name);
-    remote->has_options = true;
+    remote->option = option;
     return word_add(remote, option) && (!walk->value || word_add(remote, walk->value));
 }
 
@@ -143,15 +143,6 @@ struct log_request {
     bool is_told;  // the user knows that this is the log of another task
 };
 
-// "7.3", or "7" for a job.
-static bool task_read(const char *text, rota_task_id *task)
-{
-    char rest;
-    int count = sscanf(text, "%u.%u%c", &task->job, &task->task, &rest);
-    if (count == 1) task->task = 0;
-    return (count == 1 && !strchr(text, '.')) || count == 2;
-}
-
 // Returns -1, or the exit status.
 static int wish_read(struct log_request *wish, struct remote *remote, int count, char **words)
 {
@@ -168,9 +159,8 @@ static int wish_read(struct log_request *wish, struct remote *remote, int count,
         return command_wrong(command, "options --json, --job and --db exclude --server");
     if (options.name_count > 1)
         return command_wrong(command, "unexpected argument '%s'", options.names[1]);
-    bool is_task = !options.file && task_read(options.names[0], &wish->task) && wish->task.task;
-    return is_task ? -1 : command_wrong(command, "a task of a server is given as JOB.TASK, such as "
-                                                 "7.3, not '%s'", words[0]);
+    const char *word = options.file ? options.file : options.names[0];
+    return word_id(command, ID_TASK, word, &wish->task);
 }
 
 // Whether to try again: the server, or the worker that has the log, may come back.
@@ -266,14 +256,12 @@ static void change_print(enum wire_verb verb, const char *word)
     printf("%s%s: %s\n", strchr(word, '.') ? "" : "job ", word, done[verb]);
 }
 
-static int change(struct remote *remote, const char *word)
+static int change(struct remote *remote, const char *word, rota_task_id task)
 {
     struct rota_client *client = &remote->connection.client;
     struct wire_message message;
-    struct wire_change change = {.verb = verb_of(remote->connection.name)};
+    struct wire_change change = {.verb = verb_of(remote->connection.name), .task = task};
     struct request_id request = {0};
-    if (!task_read(word, &change.task))
-        return fail(remote, "a task of a server is given by its number, such as 7.3");
     enum rota_client_code code = request_make(client, &request);
     if (code) return connect_lost(&remote->connection);
     do {  // the server carries out a repeated request once
@@ -284,18 +272,34 @@ static int change(struct remote *remote, const char *word)
     return client->refusal ? fail(remote, client->reason) : connect_lost(&remote->connection);
 }
 
+// Reads all words before the first change, so that a wrong one changes nothing. Returns -1, or the
+// exit status.
+static int ids_read(const struct remote *remote, rota_task_id ids[WORDS_MAX])
+{
+    const struct command *command = remote->command;
+    bool closes = command == &close_command, cancels = command == &cancel_command;
+    enum id_kind kind = closes ? ID_JOB : cancels ? ID_ANY : ID_TASK;
+    if (remote->option)
+        return command_wrong(command, "option %s cannot be used with --server", remote->option);
+    if (!remote->count)
+        return command_wrong(command, "missing argument %s", command->argument.name);
+    int status = -1;
+    for (uint32_t i = 0; i < remote->count && status < 0; i++)
+        status = word_id(command, kind, remote->words[i], &ids[i]);
+    return status;
+}
+
 int remote_change(const struct command *command, int count, char **words)
 {
     struct remote remote;
+    rota_task_id ids[WORDS_MAX];
     remote_init(&remote, command);
     int status = words_read(&remote, count, words);
+    if (status < 0) status = ids_read(&remote, ids);
     if (status >= 0) return status;
-    if (remote.has_options)
-        return command_wrong(command, "only options --server and --key can be used with --server");
-    if (!remote.count) return command_wrong(command, "missing argument %s", command->argument.name);
     status = connect_open(&remote.connection);
     for (uint32_t i = 0; i < remote.count && !status; i++)
-        status = change(&remote, remote.words[i]);
+        status = change(&remote, remote.words[i], ids[i]);
     connect_close(&remote.connection);
     return status;
 }

@@ -60,14 +60,12 @@ static int history(const struct command *command, int count, char **words)
     struct arguments arguments;
     int status = options_read(command, &question, NULL, &arguments, count, words);
     if (status >= 0) return status;
-    char sql_text[1200], where[80] = "", *end = NULL;
+    char sql_text[1200], where[80] = "";
+    rota_task_id id;
     if (question.task) {
-        unsigned long job = strtoul(question.task, &end, 10), task = 0;
-        bool named = end != question.task && *end == '.';
-        if (named) task = strtoul(end + 1, &end, 10);
-        if (!named || *end)
+        if (!word_is_id(ID_TASK, question.task, &id))
             return command_wrong(command, "option --task needs JOB.TASK, not '%s'", question.task);
-        snprintf(where, sizeof where, " AND id = %llu", (unsigned long long)job << 32 | task);
+        snprintf(where, sizeof where, " AND id = %llu", (unsigned long long)id.job << 32 | id.task);
     }
     snprintf(sql_text, sizeof sql_text,
              ENDED_OF("sched_state") "%s UNION ALL " ENDED_OF("sched_run") "%s ORDER BY seq",

@@ -38,12 +38,11 @@ static int arguments_read(struct watcher *watcher, const struct command *command
     if (!arguments->count) return command_wrong(command, "missing argument ID");
     if (arguments->count > IDS_MAX)
         return command_wrong(command, "too many arguments: at most %d", IDS_MAX);
-    for (uint32_t i = 0; i < arguments->count; i++)
-        if (!task_name_read(arguments->items[i], &watcher->wanted[watcher->count++].id))
-            return command_wrong(command,
-                                 "expected a job such as 7 or a task such as 7.3, not '%s'",
-                                 arguments->items[i]);
-    return -1;
+    int status = -1;
+    for (uint32_t i = 0; i < arguments->count && status < 0; i++)
+        status = word_id(command, ID_ANY, arguments->items[i],
+                         &watcher->wanted[watcher->count++].id);
+    return status;
 }
 
 // ---- Ends of jobs and tasks --------------------------------------------------------------------

@@ -10,12 +10,8 @@
 
 bool query_id_read(const char *word, rota_task_id *id)
 {
-    uint64_t job, task;
-    bool fine = text_read_number(&word, &job) && text_read_char(&word, '.')
-                && text_read_number(&word, &task) && !*word;
-    if (!fine || !job || !task || job > UINT32_MAX || task > UINT32_MAX) return false;
-    *id = (rota_task_id){(uint32_t)job, (uint32_t)task};
-    return true;
+    size_t length = task_id_read(word, &id->job, &id->task);
+    return length && !word[length] && id->task;
 }
 
 uint32_t query_find(const struct query *query, const char *word)

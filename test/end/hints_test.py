@@ -186,7 +186,7 @@ def on_a_server():
         says("no worker", ["pause", "worker", "w77"], "no such worker: w77")
         says("no lane", ["pause", "lane", "x"], "no such lane: x")
         says("no job to pause", ["pause", "job", "77"], "no such job: 77")
-        says("no number", ["pause", "job", "x"], "invalid job number 'x'")
+        says("no number", ["pause", "job", "x"], "expected a job such as 7, not 'x'")
         says("paused", ["pause", "worker", "one"], "one: paused", 0)
         says("already paused", ["pause", "worker", "one"], "worker one: already paused", 3)
         says("no log", ["logs", "9.9"], "no such job: 9")

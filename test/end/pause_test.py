@@ -112,7 +112,7 @@ def jobs():
         say(done.returncode == 0, "until it is resumed", done)
         for name in ("99", "none", "0", "99999999999"):
             none = cluster.rota("pause", "job", name)
-            said = f"invalid job number '{name}'" if name == "none" else f"no such job: {name}"
+            said = "no such job: 99" if name == "99" else f"a job such as 7, not '{name}'"
             say(none.returncode == 2 and said in none.stderr, f"there is no job {name}",
                 none)
 
