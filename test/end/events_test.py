@@ -78,6 +78,20 @@ def refusals(cluster):
                   ["--kind", ""], ["--kind"], ["--what"]):
         wrong = cluster.rota("events", *words)
         say(wrong.returncode == 2 and wrong.stderr, f"{words} is refused", wrong)
+    for kind, advice in (("SUCESS", " (did you mean SUCCESS?)"),
+                         ("success", " (did you mean SUCCESS?)"),
+                         ("FAILED,RUNING", " (did you mean RUNNING?)"),
+                         ("tasks", " (did you mean task?)"),
+                         ("Worker", " (did you mean worker?)"),
+                         ("xyzzy", ": expected task, job, worker or a state such as RUNNING")):
+        wrong = cluster.rota("events", "--once", "--after", "0", "--kind", kind)
+        said = f"rota events: unknown kind '{kind.rpartition(',')[2]}'{advice}\n"
+        say(wrong.returncode == 2 and wrong.stderr == said, f"the kind {kind} is refused", wrong)
+    for kind in ("task,job,worker", "SUBMITTED,PAUSED,OPEN,LAST,CLOSED", "here,silent,left",
+                 "IDLE,STAGED,QUEUED,WAITING,BLOCKED,READY,HELD,OFFERED,SHARED,ASSIGNED,RUNNING",
+                 "SUCCESS,FAILED,ABORTED,FROZEN"):
+        done = cluster.rota("events", "--once", "--after", "0", "--kind", kind)
+        say(done.returncode == 0, f"each of {kind} is a kind", done)
 
 
 def over_a_restart():

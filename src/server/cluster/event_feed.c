@@ -12,13 +12,14 @@
 // fails the position is kept, and the next call tries again.
 #include "base/planted.h"
 #include "server/cluster/cluster.h"
+#include "server/cluster/event_kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FEED_EVERY = 10000, OUT_MAX = 64 << 10, EVENTS_MAX = 500, TURNS_MAX = 1000 };
-enum { TOPICS_MAX = 64, TOPIC_MAX = 300 };
+enum { TOPICS_MAX = 64, TOPIC_MAX = 300, FAULT = 120 };
 
 enum topic_key { BY_JOB, BY_TASK, BY_NAME, BY_LANE, BY_WORKER, BY_KIND, TOPIC_KEYS };
 static const char *const key_names[TOPIC_KEYS] = {"job", "task", "name", "lane", "worker", "kind"};
@@ -47,8 +48,10 @@ struct feed {
 
 // ---- Topics ------------------------------------------------------------------------------------
 
-static bool topic_read(struct topic *topic, const wire_text *text)
+static bool topic_read(struct topic *topic, const wire_text *text, char fault[FAULT])
 {
+    snprintf(fault, FAULT, "invalid topic: expected job=, task=, name=, lane=, worker= or kind= "
+                           "and a value");
     const char *equals = memchr(text->bytes, '=', text->length);
     if (!equals || text->length > TOPIC_MAX || strlen(text->bytes) != text->length) return false;
     size_t length = (size_t)(equals - text->bytes);
@@ -56,6 +59,7 @@ static bool topic_read(struct topic *topic, const wire_text *text)
         if (strlen(key_names[i]) != length || memcmp(key_names[i], text->bytes, length) != 0)
             continue;
         topic->key = (enum topic_key)i;
+        if (i == BY_KIND && !event_kind_check(equals + 1, fault, FAULT)) return false;
         topic->value = strdup(equals + 1);
         if (!topic->value) cluster_no_memory();
         return true;
@@ -331,14 +335,15 @@ void cluster_follow(struct cluster *cluster, struct cluster_peer *peer,
     if (PLANTED(FEED_AGAIN) && wish->sequence) follow->place = 0;
     follow->ends = wish->flags & WIRE_FOLLOW_ENDS;
     for (uint32_t i = 0; i < topics->count; i++) {
-        if (!topic_read(&follow->topics[follow->topic_count], &topics->items[i])) {
+        char fault[FAULT];
+        struct topic *topic = &follow->topics[follow->topic_count];
+        if (!topic_read(topic, &topics->items[i], fault)) {
             cluster_follow_drop(peer);
-            cluster_refuse(
-                peer, 0, 0, WIRE_REFUSED_REQUEST,
-                "invalid topic: expected job=, task=, name=, lane=, worker= or kind= and a value");
+            cluster_refuse(peer, 0, 0, WIRE_REFUSED_REQUEST, fault);
             return;
         }
-        follow->counts[follow->topics[follow->topic_count++].key]++;
+        follow->counts[topic->key]++;
+        follow->topic_count++;
     }
     mark_put(&(struct feed){.peer = peer, .follow = follow}, WIRE_EVENT_BEGIN);
 }
