@@ -272,18 +272,35 @@ static int change(struct remote *remote, const char *word, rota_task_id task)
     return client->refusal ? fail(remote, client->reason) : connect_lost(&remote->connection);
 }
 
+// Takes the option out of `rota cancel --job=7`. Returns -1, or the exit status.
+static int job_option_take(struct remote *remote)
+{
+    bool has_job = remote->option && strcmp(remote->option, "--job") == 0;
+    if (!has_job || remote->command != &cancel_command) return -1;
+    if (remote->count != 2 || remote->words[0] != remote->option)
+        return command_wrong(remote->command,
+                             "with --server, option --job needs one job, such as --job=7, and no "
+                             "other option or argument");
+    remote->words[0] = remote->words[1];
+    remote->count = 1;
+    remote->option = NULL;
+    return -1;
+}
+
 // Reads all words before the first change, so that a wrong one changes nothing. Returns -1, or the
 // exit status.
-static int ids_read(const struct remote *remote, rota_task_id ids[WORDS_MAX])
+static int ids_read(struct remote *remote, rota_task_id ids[WORDS_MAX])
 {
     const struct command *command = remote->command;
     bool closes = command == &close_command, cancels = command == &cancel_command;
-    enum id_kind kind = closes ? ID_JOB : cancels ? ID_ANY : ID_TASK;
+    enum id_kind kind = closes || remote->option ? ID_JOB  // of cancel, or refused below
+                        : cancels ? ID_ANY : ID_TASK;
+    int status = job_option_take(remote);
+    if (status >= 0) return status;
     if (remote->option)
         return command_wrong(command, "option %s cannot be used with --server", remote->option);
     if (!remote->count)
         return command_wrong(command, "missing argument %s", command->argument.name);
-    int status = -1;
     for (uint32_t i = 0; i < remote->count && status < 0; i++)
         status = word_id(command, kind, remote->words[i], &ids[i]);
     return status;

@@ -135,7 +135,8 @@ static int cancel(const struct command *command, int count, char **words)
         if (!options.name_count && !options.whole_job)
             status = command_wrong(command, "missing argument TASK, or option --job");
         else if (options.name_count && options.whole_job)
-            status = command_wrong(command, "option --job and tasks exclude each other");
+            status = command_wrong(command, "option --job and tasks exclude each other (to cancel "
+                                            "one job, write --job=N)");
         else
             status = tell(&options, command->name);
     }
@@ -181,7 +182,7 @@ const struct command cancel_command = {
     .text
     = "Tasks that depend on a cancelled task do not run. The next rota run starts cancelled tasks "
       "again: take a task out of the job file to leave it out. With --server a task is given by "
-      "its number, such as 7.3, and a job by its number, such as 7.\n",
+      "its number, such as 7.3, and a job by its number: 7 or --job=7.\n",
     .examples = "rota cancel compile\tstop one task\n"
                 "rota cancel --job\tstop all tasks of the last job\n"
                 "rota cancel --server host:7450 --key client.key 7\tstop job 7 of a server\n",

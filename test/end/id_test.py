@@ -67,6 +67,33 @@ def options(cluster):
             for done in history), "so does that of rota history", history)
 
 
+def job_option(cluster):
+    """--job of rota cancel names a job of the server, and other options are refused by name."""
+    one = "with --server, option --job needs one job, such as --job=7"
+    for words, said in ((("cancel", "--job"), one), (("cancel", "--job", "1", "2"), one),
+                        (("cancel", "1", "--job"), one), (("cancel", "--json", "--job=1"), one),
+                        (("cancel", "--job=1.1"), "expected a job such as 7, not '1.1'"),
+                        (("cancel", "--job", "1x"), "expected a job such as 7, not '1x'"),
+                        (("cancel", "--json", "1"), "option --json cannot be used with --server"),
+                        (("retry", "--job", "1", "1.1"),
+                         "option --job cannot be used with --server"),
+                        (("retry", "--json", "1.1"), "option --json cannot be used with --server"),
+                        (("freeze", "--db", "x", "1.1"),
+                         "option --db cannot be used with --server")):
+        done = cluster.rota(*words)
+        say(done.returncode == 2 and f"rota {words[0]}: {said}" in done.stderr and not done.stdout,
+            f"rota {' '.join(words)} is refused with the reason", done)
+    done = subprocess.run([ROTA_PATH, "cancel", "--job", "1"], capture_output=True, text=True,
+                          check=False)
+    say(done.returncode == 2 and "write --job=N" in done.stderr,
+        "without a server, rota cancel --job 1 is refused with what to write", done)
+    cluster.submit({"held": {"run": "true"}})
+    for job, words in ((1, ("--job", "1")), (3, ("--job=3",))):
+        done = cluster.rota("cancel", *words)
+        say(done.returncode == 0 and done.stdout == f"job {job}: cancelled\n",
+            f"rota cancel {' '.join(words)} cancels a job of the server", done)
+
+
 def in_a_folder():
     """Commands about a run of this folder find tasks by name or number."""
     with tempfile.TemporaryDirectory() as folder:
@@ -87,9 +114,11 @@ with Cluster(lease=20) as here:
     several(here)
     options(here)
     say(here.rota("ps", "-a", "--job", "1").stdout == before, "nothing has changed", before)
-    right = [here.rota("cancel", "1.2").stdout, here.rota("cancel", "1").stdout,
-             here.rota("close", "1").stdout]
-    say(right == ["1.2: cancelled\n", "job 1: cancelled\n", "job 1: closed\n"],
+    here.submit({"held": {"run": "true"}, "after": {"run": "true", "needs": ["held"]}})
+    right = [here.rota("cancel", "2.2").stdout, here.rota("cancel", "2").stdout,
+             here.rota("close", "2").stdout]
+    say(right == ["2.2: cancelled\n", "job 2: cancelled\n", "job 2: closed\n"],
         "what is exactly a job or a task is accepted", right)
+    job_option(here)
 in_a_folder()
 Tap.end()
