@@ -21,7 +21,7 @@ static int refused(const struct link_error *error)
 
 static int no_randomness(void)
 {
-    fputs("rota keys: the system has no random numbers\n", stderr);
+    fputs("rota keys: cannot read random bytes from the system\n", stderr);
     return 1;
 }
 
@@ -43,7 +43,7 @@ static const char *folder_wrong(const char *folder)
     char path[PATH_LONGEST];
     if (mkdir(folder, 0700) && errno != EEXIST) return strerror(errno);
     if (lstat(folder, &status)) return strerror(errno);
-    if (!S_ISDIR(status.st_mode)) return "it exists and is no folder";
+    if (!S_ISDIR(status.st_mode)) return "it exists and is not a folder";
     if (status.st_uid != geteuid()) return "it belongs to another user";
     if (status.st_mode & (S_IRWXG | S_IRWXO)) return "other users may read it (try chmod 700)";
     for (int i = 0; i < FILES; i++) {
@@ -167,6 +167,14 @@ static const char only_key[]
     = "this is its only key, and a server needs one: add another first (rota keys add ROLE FILE), "
       "then revoke this one; or stop every process that uses the file, and remove it";
 
+// `missing`: the id that the file does not have; null: it has the key, and no other.
+static void revoke_refuse(const char *path, const char *missing, struct link_error *error)
+{
+    char reason[80];
+    snprintf(reason, sizeof reason, "no such key: %.60s", missing ? missing : "");
+    snprintf(error->text, sizeof error->text, "%.200s: %s", path, missing ? reason : only_key);
+}
+
 static int file_revoke(const char *path, const char *id)
 {
     struct link_error error;
@@ -178,8 +186,7 @@ static int file_revoke(const char *path, const char *id)
         uint32_t at = key_find(&keys, id);
         fine = at < keys.count && keys.count > 1;
         if (!fine)
-            snprintf(error.text, sizeof error.text, "%.200s: %s", path,
-                     at == keys.count ? "no such key" : only_key);
+            revoke_refuse(path, at < keys.count ? NULL : id, &error);
         else
             keys.items[at] = keys.items[--keys.count];
         fine = fine && link_keys_write(&keys, path, LINK_WRITE_OVER, &error);
@@ -298,6 +305,6 @@ const struct command keys_command = {
                 "rota keys list keys/server.keys\tlist the keys that may connect\n"
                 "rota keys add worker keys/server.keys far.key\tadd a worker's key to both files\n"
                 "rota keys revoke ID keys/server.keys\tremove a key\n",
-    .exits = "0\tdone\n1\tthe system has no random numbers\n"
+    .exits = "0\tdone\n1\tthe system gives no random bytes\n"
              "2\tan argument or a file is wrong\n",
 };

@@ -79,6 +79,6 @@ const struct command replay_command = {
             "differ are printed.\n",
     .examples = "rota replay .rota/rota.db\treplay the journal of the last runs\n",
     .exits = "0\tthe journal leads to the same state\n1\tit does not\n"
-             "2\tan option is wrong, the file is no database of rota, or a part of its journal is "
+             "2\tan option is wrong, the file is not a rota database, or a part of its journal is "
              "missing\n",
 };

@@ -182,8 +182,8 @@ static bool default_folder_is_ours(const char *address)
     if (lstat(folder, &about) != 0) return true;  // the listener reports the error
     if (S_ISDIR(about.st_mode) && about.st_uid == geteuid()) return true;
     fprintf(stderr,
-            "rota server: %s belongs to another user, or is no folder (set XDG_RUNTIME_DIR, or use"
-            " --listen PATH)\n",
+            "rota server: %s belongs to another user, or is not a folder (set XDG_RUNTIME_DIR, or "
+            "use --listen PATH)\n",
             folder);
     return false;
 }

@@ -91,7 +91,7 @@ static const struct option_row history_rows[] = {
     SERVER_ROWS,
     OPTION_ROWS_END};
 
-static const char exits[] = "0\tdone\n2\tan option is wrong, or the file is no database of rota\n"
+static const char exits[] = "0\tdone\n2\tan option is wrong, or the file is not a rota database\n"
                             "4\tthe server cannot be reached\n";
 
 const struct command sql_command = {

@@ -135,7 +135,7 @@ static int top(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {
     {0, "interval", "SECONDS", "time between two updates", OPTION_OTHER, .at = TOP_INTERVAL,
      .preset = "1", .needs = "a number of seconds from 0.1 to 3600", .in_query = true},
-    {0, "once", "", "print the state once, as text; the default if the output is no terminal",
+    {0, "once", "", "print the state once, as text; the default unless the output is a terminal",
      OPTION_FLAG, .at = offsetof(struct top_options, once), .in_query = true},
     {0, "json", "", "print the state once, as a JSON object; times are microseconds", OPTION_FLAG,
      .at = offsetof(struct top_options, json), .in_query = true},

@@ -69,5 +69,5 @@ const struct command verify_command = {
     .text = "Prints each guarantee that does not hold.\n",
     .examples = "rota verify .rota/rota.db\tcheck the database of the last runs\n",
     .exits = "0\tall guarantees hold\n1\tsome do not\n"
-             "2\tan option is wrong, or the file is no database of rota\n",
+             "2\tan option is wrong, or the file is not a rota database\n",
 };

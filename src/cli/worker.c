@@ -110,7 +110,7 @@ static bool servers_read(struct work *work, char *text)
     return true;
 }
 
-// A host becomes a word of a command: it is no option of ssh, and has no meaning for a shell.
+// A host becomes a word of a command: it is not an option of ssh, and has no meaning for a shell.
 static bool hosts_read(struct work *work, char *text)
 {
     for (char *at = text; at;) {
@@ -185,7 +185,7 @@ static int names_fill(struct work *work)
     if (!options->name || !options->machine) {
         gethostname(work->host, sizeof work->host - 1);
         if (!name_is_plain(work->host))
-            return wrong("the host name is no valid name; use --name and --machine",
+            return wrong("the host name is not a valid name; use --name and --machine",
                          work->host);
     }
     work_name_make(work->host, work->name, sizeof work->name);

@@ -293,7 +293,7 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (row && LANE(rota, row)->named && LANE(rota, row)->flags != (flags | paused))
         return refuse(rota, ROTA_NOT_NOW, "a lane cannot be changed while it has tasks");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
-        return refuse(rota, ROTA_TOO_MANY, "too many lanes for the configured limit");
+        return refuse(rota, ROTA_TOO_MANY, "too many lanes: the limit is lanes_max");
     if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota)
         || !map_reserve(&rota->memory, &rota->lane_by_number, 1) || !effect_reserve(rota, 0))
         return no_memory(rota);

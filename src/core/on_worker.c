@@ -29,7 +29,7 @@ enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *eve
     worker_row row = worker_find(rota, event->worker.id);
     if (!event->worker.id.number) return refuse(rota, ROTA_BAD_EVENT, "a worker has no id");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
-        return refuse(rota, ROTA_TOO_MANY, "too many workers for the configured limit");
+        return refuse(rota, ROTA_TOO_MANY, "too many workers: the limit is workers_max");
     if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
         return no_memory(rota);
     if (!row) row = worker_add(rota, event->worker.id);
@@ -90,7 +90,7 @@ enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event
     if (!event->asks.id.number || !event->asks.count)
         return refuse(rota, ROTA_BAD_EVENT, "a worker must ask for at least one task");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
-        return refuse(rota, ROTA_TOO_MANY, "too many workers for the configured limit");
+        return refuse(rota, ROTA_TOO_MANY, "too many workers: the limit is workers_max");
     if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
         return no_memory(rota);
     if (!row) row = worker_meet(rota, event->asks.id);

@@ -78,7 +78,7 @@ def files_are_refused():
     for word, told in (("rnu", " (did you mean run?)"), ("xyzzy", " (see 'rota help')")):
         done = rota(word)
         say(done.returncode == 2 and done.stderr == f"rota: unknown command '{word}'{told}\n",
-            f"{word} is no command", done.stderr)
+            f"{word} is not a command", done.stderr)
     for command in (["check"], ["graph"], ["run"], ["submit", "--server", "127.0.0.1:1"]):
         done = rota(*command, write("due.yaml", "schedule: {cron: '99 * * * *'}\n" + SMALL))
         say(done.returncode == 2 and done.stderr == path_of("due.yaml")

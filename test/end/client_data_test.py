@@ -74,7 +74,7 @@ def objects():
         say(get(probe, "1.1/sum", copy, offset=2) == (OK, 5, "") and read(copy) == b"made\n",
             "a file with other content is written again")
         code, _, reason = get(probe, "1/t", copy)
-        say(code == REFUSED and "directory" in reason, "a directory is no file", reason)
+        say(code == REFUSED and "directory" in reason, "a directory is not a file", reason)
         code, _, reason = get(probe, "1/scrap", copy)
         say(code not in (OK, GONE) and "not kept" in reason,
             "an object that is not kept is removed", reason)

@@ -70,7 +70,7 @@ def read(path):
 
 
 def wrong_files(folder, sound):
-    refuses("a text is no database", write(f"{folder}/text", b"This is a text.\n" * 99),
+    refuses("a text is not a database", write(f"{folder}/text", b"This is a text.\n" * 99),
             "is not a database")
     data = read(sound)
     refuses("a truncated file is refused", write(f"{folder}/short", data[:len(data) // 2]),
@@ -95,7 +95,7 @@ def wrong_files(folder, sound):
     os.link(shutil.copy(sound, f"{folder}/name"), f"{folder}/alias")
     refuses("a file with two names is refused", f"{folder}/alias", "several hard links")
     os.mkdir(f"{folder}/folder")
-    refuses("a folder is no database", f"{folder}/folder", "cannot be opened|not a regular file")
+    refuses("a folder is not a database", f"{folder}/folder", "cannot be opened|not a regular file")
     refuses("a folder that is not there is named", f"{folder}/none/db", "No such file")
 
 

@@ -199,7 +199,7 @@ def graphs(cluster):
            "an edge from an unknown task": job_of(0, plain, edges=[edge(0, 1)]),
            "a body that is not there": job_of(0, [{**one, "body": 2}]),
            "a body that is no message": job_of(0, bodies=["x"]),
-           "a body that is no command": job_of(0, bodies=[encode("WATCH", job=1)]),
+           "a body that is not a command": job_of(0, bodies=[encode("WATCH", job=1)]),
            "a command with too many files": with_run(
                argv=["true"], inputs=[{"kind": WIRE["SOURCE"], "name": "x", "path": "/x"}] * 5001,
                outputs=[{"kind": WIRE["FILE"], "name": "y"}] * 5000),

@@ -69,9 +69,9 @@ def folders_are_refused():
     say(not os.listdir(path_of("wide")), "and nothing was written")
     with open(path_of("file"), "w", encoding="ascii"):
         pass
-    refused("a file is no folder", "no folder", "make", path_of("file"))
+    refused("a file is not a folder", "it exists and is not a folder", "make", path_of("file"))
     os.symlink(path_of("made"), path_of("link"))
-    refused("nor is a link to one", "no folder", "make", path_of("link"))
+    refused("nor is a link to one", "not a folder", "make", path_of("link"))
     refused("a folder in a folder that is not there", "No such file", "make", path_of("a", "b"))
 
 
@@ -100,7 +100,7 @@ def keys_are_added_and_revoked():
     say(keys("revoke", name, server, far).returncode == 0
         and all(line[2] != name for line in lines("made", "server.keys") + lines("made", "far.key"))
         and len(lines("made", "server.keys")) == 4, "and revoked in both")
-    refused("a revoked key cannot be revoked again", "no such key", "revoke", name, server)
+    refused("a revoked key cannot be revoked again", f"no such key: {name}", "revoke", name, server)
     last = lines("made", "far.key")[0][2]
     refused("the last key of a file stays, and the message says what to do",
             "add another first (rota keys add ROLE FILE), then revoke this one; or stop every"

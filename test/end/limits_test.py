@@ -76,10 +76,10 @@ for name, make in (("a file", lambda path: open(path, "w", encoding="utf-8").clo
             f"{name} called .rota is refused", done.stderr)
 with Folder(ONE) as folder:
     os.mkdir(folder.path + "/.rota")
-    folder.write(".rota/rota.db", "this is no database, " * 100)
+    folder.write(".rota/rota.db", "this is a text, " * 100)
     done = folder.run()
     say(done.returncode == 2 and "is not a database" in done.stderr and not folder.has("ran")
-        and "this is no database" in folder.read(".rota/rota.db"),
+        and "this is a text" in folder.read(".rota/rota.db"),
         "a file that is not a database is refused and not changed", done.stderr)
 with Folder(ONE) as folder:
     user = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}

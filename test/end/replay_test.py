@@ -79,7 +79,8 @@ def main():
                 and "FAILED" in lies.stdout,
                 f"a difference is shown: {lies.stdout.splitlines()[0]}")
         none = rota("replay", os.path.join(folder, "job.yaml"))
-        Tap.say(none.returncode == 2 and "rota replay:" in none.stderr, "a job file is no database")
+        Tap.say(none.returncode == 2 and "rota replay:" in none.stderr,
+                "a job file is not a database")
         bad = rota("replay", "--fast", path)
         Tap.say(bad.returncode == 2 and "--fast" in bad.stderr, "nor is there such an option")
         wrong = plays(folder)

@@ -139,7 +139,7 @@ def keys_of_the_standard_input():
             wrong = subprocess.run(words, input=text, capture_output=True, text=True, check=False,
                                    timeout=PATIENCE)
             say(wrong.returncode == 2 and "rota worker: " in wrong.stderr
-                and "0000" not in wrong.stderr, f"{text[:18]!r} is no key", wrong)
+                and "0000" not in wrong.stderr, f"{text[:18]!r} is not a key", wrong)
 
 
 class Sshd:

@@ -110,7 +110,7 @@ def one_picture(cluster):
     again = cluster.rota("top")
     say(text.returncode == 0 and "alpha" in text.stdout and "2 running" in text.stdout
         and without_times(again) == without_times(text),
-        "as text, also when the output is no terminal", (text, again))
+        "as text, also when the output is not a terminal", (text, again))
     say("\x1b" not in text.stdout, "with nothing in it that changes a terminal", text.stdout)
     for words in (["--interval", "x"], ["--interval", "0"], ["--frame", "1,2"], ["what"], ["--db"]):
         wrong = subprocess.run([ROTA_PATH, "top", *words], capture_output=True, text=True,

@@ -17,7 +17,7 @@ bool request_draw(struct request_id *request)
 enum rota_client_code request_make(struct rota_client *client, struct request_id *request)
 {
     if (request->high || request->low || request_draw(request)) return ROTA_CLIENT_OK;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "the system has no random numbers");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "cannot read random bytes from the system");
 }
 
 static bool has_number(struct request_id request, uint64_t number)

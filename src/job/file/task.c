@@ -123,7 +123,7 @@ static void value_read(struct reader *reader, struct jobfile_task *task, enum ta
         if (node_duration(reader, node, word, &task->timeout) && !task->timeout)
             reject(reader, node, "timeout is 0; omit the key for no timeout");
         break;
-    default: break;  // it is no key of a command
+    default: break;  // a key that is not of a command
     }
 }
 

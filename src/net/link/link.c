@@ -90,8 +90,7 @@ ssize_t file_read(struct link *link, char *bytes, size_t count_max)
         if (count > 0) return count;
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return PIPE_AGAIN;
-        link_end(link, count == 0 ? "the other side closed the connection"
-                                  : "the other side is gone");
+        link_end(link, "the peer closed the connection");
         return PIPE_OVER;
     }
 }
@@ -103,7 +102,7 @@ ssize_t file_write(struct link *link, const char *bytes, size_t count)
         if (sent >= 0) return sent;
         if (errno == EINTR) continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK) return PIPE_AGAIN;
-        link_end(link, "the other side is gone");
+        link_end(link, "the peer closed the connection");
         return PIPE_OVER;
     }
 }

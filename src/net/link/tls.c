@@ -166,7 +166,7 @@ static bool records_read(struct link *link)
             link->is_denied = true;
             return link_end(link, not_taken);
         }
-        return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed the connection"
+        return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the peer closed the connection"
                                                            : "the data was changed in transit");
     }
 }

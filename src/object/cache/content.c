@@ -129,7 +129,7 @@ bool cache_content_check(struct cache *cache, const struct cache_entry *entry, s
     char name[CACHE_NAME];
     cache_name(entry, name);
     if (fstatat(cache->content, name, at, AT_SYMLINK_NOFOLLOW) != 0)
-        return content_lost(cache, entry, "is gone", error);
+        return content_lost(cache, entry, "was deleted", error);
     if (!map_find(&cache->verified, cache_content_stamp(entry, at))) {
         if (!cache_hash_begin(cache, error)) return false;
         int fd = cache_content_open(cache, entry);
@@ -221,6 +221,6 @@ bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cac
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)
 {
     if (!cache_has(cache, entry))
-        return content_lost(cache, entry, "is gone, or a part of it", error);
+        return content_lost(cache, entry, "was deleted, or a part of it", error);
     return cache_safe(cache, entry, error);
 }

@@ -63,7 +63,7 @@ static bool grant(struct cluster *cluster, const struct cluster_reader *reader,
     wire_text all[CLUSTER_SOURCES + 1], near[CLUSTER_SOURCES + 1];
     struct cluster_ticket ticket;
     if (!cluster_ticket_make(cluster, &ticket)) {
-        refuse(reader, WIRE_REFUSED_STATE, "no random numbers available");
+        refuse(reader, WIRE_REFUSED_STATE, "cannot read random bytes from the system");
         return false;
     }
     ticket.client = reader->peer->share->number;

@@ -52,7 +52,8 @@ enum play_result again_open(struct play *play)
     }
     if (!number_ask(play, "SELECT count(*) FROM sched_request", &play->on_record)
         || is_foreign(play)) {
-        fprintf(play->out, "%s: was not made by a play\n", play->options.database);
+        fprintf(play->out, "%s: the database was not made by a play (name a new file)\n",
+                play->options.database);
         return PLAY_WRONG;
     }
     if (play->on_record) return PLAY_PASSED;

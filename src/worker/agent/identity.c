@@ -74,6 +74,6 @@ bool identity_open(struct agent *agent)
     if (errno != ENOENT) return fail(agent, strerror(errno));
     while (!agent->folder_id)
         if (!os_random(&agent->folder_id, sizeof agent->folder_id))
-            return fail(agent, "the system has no random numbers for it");
+            return fail(agent, "cannot read random bytes from the system");
     return id_write(folder, agent->folder_id) || fail(agent, strerror(errno));
 }

@@ -76,7 +76,7 @@ static void the_close_is_reported(void **state)
     link_close(pair->here);
     pair->here = NULL;
     assert_true(wait_while(pair, pair->there, LINK_OPEN));
-    assert_string_equal(pair->there->reason, "the other side closed the connection");
+    assert_string_equal(pair->there->reason, "the peer closed the connection");
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_GOT);
 }
 
