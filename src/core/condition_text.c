@@ -73,7 +73,7 @@ static bool read_clause(struct reader *reader)
     const char *word = reader->text + reader->at;
     uint32_t length = word_length(word);
     enum rota_clause_kind kind = kind_named(word, length);
-    if (!kind) return wrong(reader, "expected success, failed, notrunning or done, or (");
+    if (!kind) return wrong(reader, "expected success, failed, notrunning, done or '('");
     reader->at += length;
     if (peek(reader) != '(') return wrong(reader, "expected ( after the kind of clause");
     reader->at++;

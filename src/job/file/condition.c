@@ -1,12 +1,13 @@
 // condition.c - resolves start conditions: names to task numbers, and needed bundles to su(bundle).
 #include "job/file/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rota_ask.h"
 
-enum { CLAUSES_MAX = 4096 };
+enum { CLAUSES_MAX = 4096, SUGGESTION = 40 };
 
 struct clause_room {
     struct rota_clause clauses[CLAUSES_MAX];
@@ -43,6 +44,18 @@ static void name_resolve(struct reader *reader, const struct named *condition, c
         room->clauses[clause].task.task = number;
 }
 
+// For a misspelt kind of clause, such as faild(a): "", or " (did you mean failed?)".
+static void kind_suggest(const char *at, char out[SUGGESTION])
+{
+    static const char *const kinds[] = {"success", "failed", "notrunning", "done"};
+    char word[SUGGESTION];
+    size_t length = strcspn(at, " \t()&|");
+    snprintf(word, sizeof word, "%.*s", (int)length, at);
+    const char *meant = at[length] == '(' ? suggestion(word, kinds, 4) : NULL;
+    *out = 0;
+    if (meant) snprintf(out, SUGGESTION, " (did you mean %s?)", meant);
+}
+
 // Returns the number of clauses; 0 after an error.
 static uint32_t clauses_read(struct reader *reader, const struct named *condition,
                              struct clause_room *room)
@@ -55,9 +68,12 @@ static uint32_t clauses_read(struct reader *reader, const struct named *conditio
         if (*at == '\n') *at = ' ';
     int count = rota_condition_parse(text, room->clauses, room->names, room->lengths, CLAUSES_MAX,
                                      &place, &reason);
-    if (count < 0)
-        refuse_at(reader->file, place_inside(reader, condition, text, text + place), "when: %s",
-                  reason);
+    char suggested[SUGGESTION];
+    if (count < 0) {
+        kind_suggest(text + place, suggested);
+        refuse_at(reader->file, place_inside(reader, condition, text, text + place), "when: %s%s",
+                  reason, suggested);
+    }
     for (int i = 0; i < count; i++)
         if (room->names[i]) name_resolve(reader, condition, text, room, i);
     return count < 0 ? 0 : (uint32_t)count;

@@ -92,6 +92,8 @@ enum top_key {
 extern const char *const task_words[TASK_KEYS], *const top_words[TOP_KEYS];
 // The key that corresponds to a key of another program, such as run for command; or null.
 const char *key_synonym(const char *word, const char *const *words, uint32_t count);
+// The key that a misspelt key was probably meant to be, of rota or of another program; or null.
+const char *key_meant(const char *word, const char *const *words, uint32_t count);
 
 // ---- reader.c: the state of the parser, and errors ----------------------------------
 

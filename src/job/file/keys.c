@@ -1,4 +1,5 @@
 // keys.c - the keys of a job file.
+#include "base/base.h"
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -39,12 +40,31 @@ static const struct {
     {"jobs", "tasks"},        {"steps", "tasks"},    {"cron", "schedule"},
 };
 
+static const char *key_find(const char *key, const char *const *words, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(words[i], key) == 0) return words[i];
+    return NULL;
+}
+
 const char *key_synonym(const char *word, const char *const *words, uint32_t count)
 {
-    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
-        if (strcmp(word, synonyms[i].word) != 0) continue;
-        for (uint32_t k = 0; k < count; k++)
-            if (strcmp(words[k], synonyms[i].key) == 0) return words[k];
-    }
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(word, synonyms[i].word) == 0) return key_find(synonyms[i].key, words, count);
     return NULL;
+}
+
+const char *key_meant(const char *word, const char *const *words, uint32_t count)
+{
+    struct word_meant meant = {0};
+    const char *meant_key = NULL;
+    for (uint32_t i = 0; i < count; i++) word_try(&meant, word, words[i]);
+    if (meant.word) return meant.word;
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+        const char *key = key_find(synonyms[i].key, words, count);
+        uint32_t before = meant.word ? meant.mistakes : UINT32_MAX;
+        if (key) word_try(&meant, word, synonyms[i].word);
+        if (meant.word && meant.mistakes < before) meant_key = key;
+    }
+    return meant_key;
 }

@@ -246,7 +246,7 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
     const char *word = jobfile_text(reader->file, reader->tree.text + node->text, node->length);
     if (!word) return;
     const char *meant = key_synonym(word, words, count);
-    if (!meant) meant = suggestion(word, words, count);
+    if (!meant) meant = key_meant(word, words, count);
     if (strcmp(word, "<<") == 0)
         reject(reader, key, "merge keys are not supported; use defaults");
     else if (meant)

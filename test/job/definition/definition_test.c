@@ -358,7 +358,7 @@ static void the_nine_wrong_conditions_are_refused(void **state)
         definitions_release(&file);
     }
     refused("update_task: a\ncondition: su(a) & suc(b)\n",
-            "f:2:20: expected success, failed, notrunning or done, or (\n");
+            "f:2:20: expected success, failed, notrunning, done or '('\n");
 }
 
 // ---- Back to text ----------------------------------------------------------
