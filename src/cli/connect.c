@@ -48,6 +48,8 @@ int connect_keys(struct connection *connection)
                  connection->server);
         return connect_fail(connection, error.text, 2);
     }
+    if (connection->key && !*connection->key)
+        return connect_fail(connection, "$ROTA_KEY is empty: set it to a key file, or unset it", 2);
     if (!connection->key || connection->keys.count) return 0;
     if (!link_keys_read(&connection->keys, connection->key, &error))
         return connect_fail(connection, error.text, 2);

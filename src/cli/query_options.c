@@ -257,7 +257,9 @@ int output_file_close(struct output_file *file, const struct command *command, c
                     : os_file_write(out, file->bytes, file->size);
     free(file->bytes);
     if (!fine)
-        fprintf(stderr, "rota: %s: %s\n", to_output ? "standard output" : out, strerror(errno));
+        fprintf(stderr, "rota %s: cannot write %s: %s\n", command->name,
+                to_output ? "the standard output" : out,
+                errno == ENOENT ? "its folder does not exist" : strerror(errno));
     else if (!to_output)
         printf("%s\n", out);
     return fine ? 0 : 70;

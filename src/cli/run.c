@@ -56,7 +56,8 @@ static bool places_find(struct runner *runner)
 static int hidden_open(const struct runner *runner)
 {
     if (hidden_make(runner->hidden)) return 0;
-    fprintf(stderr, "rota: %s: %s\n", runner->hidden, strerror(errno));
+    fprintf(stderr, "rota: cannot create %s: %s (rota run keeps its database and logs there)\n",
+            runner->hidden, strerror(errno));
     return 2;
 }
 
@@ -70,8 +71,8 @@ static int store_open(struct runner *runner)
     runner->session.store = store_open_sqlite(path, &options, &error);
     free(path);
     if (runner->session.store) return 0;
-    if (error.fault == STORE_IN_USE) fprintf(stderr, "rota: another rota run uses this folder\n");
-    fprintf(stderr, "rota: %s\n", error.text);
+    fprintf(stderr, "rota: %s%s\n", error.text,
+            error.fault == STORE_IN_USE ? "; wait until it ends: one rota run uses a folder" : "");
     return store_exit_status(&error);
 }
 

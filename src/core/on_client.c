@@ -59,6 +59,15 @@ static bool can_cancel(const struct task *task)
            && task->state <= ROTA_TASK_RUNNING && !ends;
 }
 
+static const char *cancel_fault(const struct task *task)
+{
+    if (task->flags & TASK_IS_BUNDLE) return "all its tasks have finished or are being stopped";
+    if (task->flags & TASK_AGAIN || task->state > ROTA_TASK_RUNNING)
+        return "the task has already finished";
+    return task->state < ROTA_TASK_STAGED ? "the task has not been started"
+                                          : "the task is already being stopped";
+}
+
 static bool can_cancel_members(const struct rota *rota, task_row bundle)
 {
     assert(rota->task[bundle].flags & TASK_IS_BUNDLE);
@@ -106,7 +115,7 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
     if (bundle ? !can_cancel_members(rota, row) : !can_cancel(&rota->task[row]))
-        return refuse(rota, ROTA_NOT_NOW, "the task is finished, idle, or already being stopped");
+        return refuse(rota, ROTA_NOT_NOW, cancel_fault(&rota->task[row]));
     if (bundle)
         job_cancel_tasks(rota, job, row);
     else

@@ -36,7 +36,10 @@ static void task_name(struct rota *rota, const struct rota_event *event, rota_ta
     enum rota_task_state state = rota_task_state(rota, task);
     const char *status = state == ROTA_TASK_BLOCKED ? "BLOCKED" : rota_task_status(rota, task);
     rota_task_id failed;
-    int length = snprintf(out, size, "task %u.%u is %s: %s", task.job, task.task, status, reason);
+    static const char subject[] = "the task ";
+    bool is_known = strncmp(reason, subject, strlen(subject)) == 0;
+    int length = snprintf(out, size, "task %u.%u is %s: %s%s", task.job, task.task, status,
+                          is_known ? "it " : "", reason + (is_known ? strlen(subject) : 0));
     size_t used = (size_t)length < size ? (size_t)length : size - 1;
     bool is_retry = event->kind == ROTA_EVENT_RETRY;
     if (is_retry && state == ROTA_TASK_BLOCKED && rota_blockers(rota, task, &failed, 1))

@@ -83,7 +83,8 @@ def ended_after_a_warning(order, trap=""):
     with Cluster() as cluster:
         worker = begin(cluster, trap)
         send([worker.process.pid])
-        cluster.until(lambda: "starts no more" in worker.said(), "the worker drains")
+        cluster.until(lambda: "ends after 1 running command (signal again to stop it)\n"
+                      in worker.said(), "the worker drains")
         end_all(worker.process.pid, order, 0)
         is_lost(cluster, worker, f"SIGTERM after a warning, {order} first {trap}")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """hints_test - messages name what they are about, and the next command."""
+import fcntl
 import json
 import os
 import re
@@ -70,6 +71,18 @@ def ended():
         say(done.returncode == 0, "a job whose tasks are blocked or wait is cancelled", done)
         refused(folder, "a job that has ended is not cancelled", ["cancel", "--job"],
                 "rota: job 1 has already finished\n")
+
+
+def in_use():
+    """Another rota run in this folder: one line says which process, and what to do."""
+    with QueryFolder("tasks: {a: 'true'}\n") as folder:
+        folder.rota("run", "night.yaml")
+        with open(os.path.join(folder.path, ".rota", "rota.db-lock"), "r+", encoding="utf-8") as it:
+            fcntl.flock(it, fcntl.LOCK_EX)
+            done = folder.rota("run", "night.yaml")
+        say(done.returncode == 2 and done.stderr.count("\n") == 1
+            and "in use by another rota process (pid " in done.stderr
+            and "; wait until it ends" in done.stderr, "a second run is refused in one line", done)
 
 
 def runs(folder, attempt):
@@ -147,6 +160,10 @@ def addresses():
                     [*words_of, "--server", "nowhere"], "nowhere: invalid address")
             refused(folder, f"{words_of[0]}: a missing key",
                     [*words_of, "--server", "127.0.0.1:1"], "use --key FILE or $ROTA_KEY")
+        for server in ("127.0.0.1:1", "/none"):
+            refused(folder, f"an empty $ROTA_KEY for {server}", ["ps", "--server", server],
+                    "rota ps: $ROTA_KEY is empty: set it to a key file, or unset it\n",
+                    env={"ROTA_KEY": ""})
         folder.rota("keys", "make", "keys")
         refused(folder, "the keys of a server are not for a client",
                 ["ps", "--server", "127.0.0.1:1", "--key", "keys/server.keys"],
@@ -172,6 +189,7 @@ def on_a_server():
         say(len(hints) == 2 and "\x1f" not in why, "why has hints", why)
         for job in ("1", "2"):
             says(f"job {job} has ended", ["cancel", job], f"job {job} has already finished")
+        says("its task, too", ["cancel", "1.1"], "task 1.1 is FAILED: it has already finished\n")
         for hint in hints:
             done = subprocess.run([ROTA, *shlex.split(hint)[1:]], capture_output=True, text=True,
                                   check=False)
@@ -188,10 +206,18 @@ def on_a_server():
         says("no job to pause", ["pause", "job", "77"], "no such job: 77")
         says("no number", ["pause", "job", "x"], "expected a job such as 7, not 'x'")
         says("paused", ["pause", "worker", "one"], "one: paused", 0)
+        cluster.submit({"later": {"run": "true"}})
         says("already paused", ["pause", "worker", "one"], "worker one: already paused", 3)
-        says("no log", ["logs", "9.9"], "no such job: 9")
+        for id_, reason in (("9.9", "no such job: 9"), ("1.99", "no such task: 1.99"),
+                            ("4.1", "task 4.1 has not run yet")):
+            says(f"no log of {id_}", ["logs", id_], f"rota logs: {reason}\n")
+        says("no attempt", ["logs", "--attempt", "7", "3.1"],
+             "no such attempt of task 3.1: 7 (the last one is 1)")
+        cluster.rota("close", "1")
+        says("no job any more", ["logs", "1.2"],
+             "no log of 1.2: its job has finished and was removed")
 
 
-for test in (an_empty_folder, ended, top, words, examples, addresses, on_a_server):
+for test in (an_empty_folder, ended, in_use, top, words, examples, addresses, on_a_server):
     test()
 Tap.end()

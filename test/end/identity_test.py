@@ -44,7 +44,8 @@ def attempts(cluster):
 
 
 def in_use(address, said):
-    return re.search(rf'name "vm" is in use by {address} since \d\d:\d\d; start with --name', said)
+    return re.search(rf'name "vm" is in use by {address} since \d\d:\d\d; start with --name, '
+                     r"or wait until its lease ends", said)
 
 
 def one_name():

@@ -87,8 +87,8 @@ with Folder(ONE) as folder:
     os.chmod(folder.path, 0o555)
     done = sh(folder, '"$ROTA" run job.yaml', program, **user)
     os.chmod(folder.path, 0o755)
-    say(done.returncode == 2 and "Permission denied" in done.stderr,
-        "a folder that cannot be written is refused", done.stderr)
+    say(done.returncode == 2 and f"cannot create {folder.path}/.rota: Permission denied ("
+        in done.stderr, "a folder that cannot be written is refused", done.stderr)
 with Folder(ONE) as folder:
     done = sh(folder, 'exec env -i "$ROTA" run job.yaml')
     say(done.returncode == 0 and folder.has("ran"), "an empty environment is enough", done.stderr)

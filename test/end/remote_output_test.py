@@ -39,7 +39,8 @@ with Cluster() as cluster:
     say(done.returncode == 0 and json.loads(done.stdout)["job"] == 1,
         "-o - is the standard output", done)
     done = cluster.rota("report", "-o", "nowhere/r.html")
-    say(done.returncode == 70 and "nowhere/r.html: No such file" in done.stderr,
+    say(done.returncode == 70 and done.stderr ==
+        "rota report: cannot write nowhere/r.html: its folder does not exist\n",
         "a missing folder is reported", done)
     done = cluster.rota("report", "--job", "9", "-o", "no.html")
     say(done.returncode == 2 and "no such job: 9" in done.stderr and not done.stdout

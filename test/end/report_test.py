@@ -182,7 +182,8 @@ with QueryFolder(JOB) as night:
     same = night.rota("report").stdout
     say(len(same) == len(source), "or goes to the output")
     refused = night.rota("report", "-o", "nowhere/report.html")
-    say(refused.returncode == 70 and "nowhere/report.html: No such file" in refused.stderr,
+    say(refused.returncode == 70 and refused.stderr ==
+        "rota report: cannot write nowhere/report.html: its folder does not exist\n",
         "a missing folder is reported", refused.stderr)
     content(night, source)
     if shutil.which("chromium"):

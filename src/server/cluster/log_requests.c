@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 // A request is the client's own number and, in the upper half, the number of its connection.
-enum { SHIFT = 32 };
+enum { SHIFT = 32, REASON = 120 };
 
 static rota_worker_id worker_of(struct cluster *cluster, rota_task_id task, uint32_t *attempt)
 {
@@ -77,6 +77,32 @@ static bool asked_take(const struct cluster_peer *peer, const struct cluster_ask
     return false;
 }
 
+// ---- Refusals -----------------------------------------------------------------------------------
+
+// Why no worker has the log. `attempt` 0: the last one.
+static void reason_write(struct cluster *cluster, rota_task_id task, uint32_t attempt,
+                         char out[REASON])
+{
+    struct rota *rota = cluster->server->rota;
+    struct rota_task_view view;
+    uint32_t job = task.job;
+    bool is_there = *rota_job_status(rota, (rota_job_id){job});
+    if (!job || job >= cluster->server->next_job.number)
+        snprintf(out, REASON, "no such job: %u", job);
+    else if (!is_there)
+        snprintf(out, REASON, "no log of %u.%u: its job has finished and was removed", job,
+                 task.task);
+    else if (!rota_task_look(rota, task, &view))
+        snprintf(out, REASON, "no such task: %u.%u", job, task.task);
+    else if (!view.attempt)
+        snprintf(out, REASON, "task %u.%u has not run yet", job, task.task);
+    else if (attempt > view.attempt)
+        snprintf(out, REASON, "no such attempt of task %u.%u: %u (the last one is %u)", job,
+                 task.task, attempt, view.attempt);
+    else
+        snprintf(out, REASON, "that attempt of task %u.%u has no log", job, task.task);
+}
+
 // ---- Messages -----------------------------------------------------------------------------------
 
 void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struct wire_log *log)
@@ -85,12 +111,10 @@ void cluster_log(struct cluster *cluster, struct cluster_peer *peer, const struc
     message.log.task = task_of(cluster, log->task);
     rota_worker_id id = worker_of(cluster, message.log.task, &message.log.attempt);
     struct cluster_worker *worker = id.number ? cluster_worker_get(cluster, id) : NULL;
-    bool was_there = log->task.job && log->task.job < cluster->server->next_job.number;
     if (!worker) {
-        char reason[40];
-        snprintf(reason, sizeof reason, "no such job: %u", log->task.job);
-        cluster_refuse(peer, 0, log->request, WIRE_REFUSED_NOT_FOUND,
-                       was_there ? "that attempt has no log" : reason);
+        char reason[REASON];
+        reason_write(cluster, log->task, log->attempt, reason);
+        cluster_refuse(peer, 0, log->request, WIRE_REFUSED_NOT_FOUND, reason);
         return;
     }
     if (!worker->peer) {

@@ -78,7 +78,9 @@ static const char *key_fault(struct cluster *cluster, const struct cluster_worke
 static const char *use_fault(struct cluster *cluster, const struct cluster_worker *worker)
 {
     char *text = cluster_keep(cluster, TEXT, 1), since[CLUSTER_HOUR];
-    snprintf(text, TEXT, "name \"%.100s\" is in use by %s since %s; start with --name",
+    snprintf(text, TEXT,
+             "name \"%.100s\" is in use by %s since %s; start with --name, or wait until its lease"
+             " ends",
              worker->name, from_of(worker), since_of(cluster, worker, since));
     return text;
 }

@@ -163,9 +163,9 @@ static void on_interrupt(struct agent *agent, uint32_t times)
     if (times == 1 && !agent->is_ending) {
         if (commands)
             agent_say(agent,
-                      "starts no more commands, and ends after the %u running ones "
-                      "(signal again to stop them)",
-                      commands);
+                      "starts no more commands, and ends after %u running command%s "
+                      "(signal again to stop %s)",
+                      commands, commands == 1 ? "" : "s", commands == 1 ? "it" : "them");
         agent_leave(agent);
     } else if (times <= 2) {
         agent_say(agent, "ending: commands have 5 s (signal again to kill them)");
@@ -216,9 +216,12 @@ static void end_look(struct agent *agent, int64_t now)
     bool is_hopeless = (!agent->server && !is_patient) || now >= agent->leave_at;
     if (agent->spool.count && !is_hopeless) return;
     if (agent->spool.count)
-        agent_say(agent, "%u reports are kept for the next start", agent->spool.count);
+        agent_say(agent, "%u report%s kept for the next start", agent->spool.count,
+                  agent->spool.count == 1 ? " is" : "s are");
     if (agent->spool.unsafe)
-        agent_say(agent, "%u of them do not fit on the disk and are lost", agent->spool.unsafe);
+        agent_say(agent, "%u of them %s not fit on the disk and %s lost",
+                  agent->spool.unsafe, agent->spool.unsafe == 1 ? "does" : "do",
+                  agent->spool.unsafe == 1 ? "is" : "are");
     agent->status = agent->spool.unsafe ? 70 : 0;
 }
 
