@@ -249,7 +249,8 @@ const struct command wait_command = {
     .options = rows,
     .usage = "[OPTION...] ID...\n",
     .text = "An ID is a job, such as 7, or a task, such as 7.3. Prints a line for each one that "
-            "ended. If the connection to the server breaks, rota tries again for 5 minutes.\n",
+            "ended. If the server cannot be reached, rota tries again for 30 seconds; if the "
+            "connection breaks later, for 5 minutes.\n",
     .examples = "rota wait 7\twait until job 7 ends\n"
                 "rota wait 7.3\twait until task 3 of job 7 ends, or cannot run\n"
                 "rota wait --any 7 8.1\twait for the first of both\n",
