@@ -1,9 +1,10 @@
 // pause.c - `rota pause`, `rota resume`, `rota worker drain` and `rota worker forget`.
 #include "cli/connect.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { ALREADY = 3 };
+enum { REFUSED = 3 };
 
 struct pause_request {
     struct connection connection;
@@ -36,6 +37,17 @@ static void done_print(const struct wire_rest *asked, const char *name)
     printf("%s%s: %s\n", part, name, words[asked->how]);
 }
 
+// Whether nothing had to change. The server refuses such a request with one of these reasons; a
+// script that pauses or drains twice has made no mistake.
+static bool is_so_already(const struct wire_rest *asked, const char *reason)
+{
+    const char *end = asked->how == WIRE_PAUSE    ? ": already paused"
+                      : asked->how == WIRE_RESUME ? ": not paused"
+                                                  : NULL;
+    size_t length = strlen(reason), size = end ? strlen(end) : 0;
+    return end && length > size && strcmp(reason + length - size, end) == 0;
+}
+
 static int request_send(struct pause_request *request)
 {
     struct rota_client *client = &request->connection.client;
@@ -45,8 +57,9 @@ static int request_send(struct pause_request *request)
         = client_ask(client, (struct request_id){0}, ROTA_NEVER, &request->message);
     if (!code) return done_print(&asked, request->name), 0;
     if (!client->refusal) return connect_lost(&request->connection);
-    return connect_fail(&request->connection, client->reason,
-                        client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);
+    bool is_state = client->refusal == WIRE_REFUSED_STATE;
+    if (is_state && is_so_already(&asked, client->reason)) return puts(client->reason), 0;
+    return connect_fail(&request->connection, client->reason, is_state ? REFUSED : 2);
 }
 
 static enum wire_rest_how how_of(const struct command *command)
@@ -83,9 +96,9 @@ static int request_run(const struct command *command, int count, char **words)
 static const struct option_row rows[] = {CONNECT_ROWS(struct pause_request), OPTION_ROWS_END};
 
 static const char verbs[] = "lane worker job";
-static const char exits[] = "0\tdone\n"
+static const char exits[] = "0\tdone, also if it is in this state already\n"
                             "2\tan option is wrong, or the lane, worker or job does not exist\n"
-                            "3\tnothing to do: it is in this state already\n"
+                            "3\tthe job has ended\n"
                             "4\tthe server cannot be reached\n";
 
 const struct command pause_command = {

@@ -207,7 +207,7 @@ def on_a_server():
         says("no number", ["pause", "job", "x"], "expected a job such as 7, not 'x'")
         says("paused", ["pause", "worker", "one"], "one: paused", 0)
         cluster.submit({"later": {"run": "true"}})
-        says("already paused", ["pause", "worker", "one"], "worker one: already paused", 3)
+        says("already paused", ["pause", "worker", "one"], "worker one: already paused", 0)
         for id_, reason in (("9.9", "no such job: 9"), ("1.99", "no such task: 1.99"),
                             ("4.1", "task 4.1 has not run yet")):
             says(f"no log of {id_}", ["logs", id_], f"rota logs: {reason}\n")
