@@ -67,6 +67,19 @@ def options(cluster):
             for done in history), "so does that of rota history", history)
 
 
+def outputs(cluster):
+    """Outputs are named JOB/NAME, JOB.TASK/NAME or JOB."""
+    wrong = [cluster.rota("data", verb, "--", id_) for verb in ("locate", "unkeep", "keep")
+             for id_ in ("1x/sum", " 1/sum", "-1/sum", "+1/sum", "1.0/sum", "1. 1/sum", "01/sum",
+                         "1.-1/sum", "4294967297/sum", "1.4294967297/sum", "4294967297", "1/")]
+    wrong = [done for done in wrong if done.returncode != 2
+             or "an object is given as JOB/NAME, such as 7/sum" not in done.stderr]
+    say(not wrong, "outputs are named in one form, too", wrong[:3])
+    right = [cluster.rota("data", "locate", id_) for id_ in ("1/sum", "1.1/sum", "1.4294967295/x")]
+    say(all(done.returncode == 1 and "no task has this output" in done.stderr for done in right),
+        "what is in this form is looked up", right)
+
+
 def job_option(cluster):
     """--job of rota cancel names a job of the server, and other options are refused by name."""
     one = "with --server, option --job needs one job, such as --job=7"
@@ -113,6 +126,7 @@ with Cluster(lease=20) as here:
     forms(here)
     several(here)
     options(here)
+    outputs(here)
     say(here.rota("ps", "-a", "--job", "1").stdout == before, "nothing has changed", before)
     here.submit({"held": {"run": "true"}, "after": {"run": "true", "needs": ["held"]}})
     right = [here.rota("cancel", "2.2").stdout, here.rota("cancel", "2").stdout,

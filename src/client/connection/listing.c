@@ -1,4 +1,5 @@
 // listing.c - the outputs of a job, as the server lists them for `rota data --raw --job N`.
+#include "base/base.h"
 #include "client/connection/connection.h"
 
 #include <inttypes.h>
@@ -7,16 +8,10 @@
 
 bool output_name_read(const char *text, struct output_name *name)
 {
-    int used = 0, more = 0;
     *name = (struct output_name){.name = NULL};
-    if (sscanf(text, "%" SCNu32 "%n", &name->task.job, &used) != 1) return false;
-    if (text[used] == '.'
-        && (sscanf(text + used, ".%" SCNu32 "%n", &name->task.task, &more) != 1
-            || !name->task.task))
-        return false;
-    used += more;
+    size_t used = task_id_read(text, &name->task.job, &name->task.task);
     if (text[used] == '/') name->name = text + used + 1;
-    return name->task.job && (!text[used] || (name->name && *name->name));
+    return used && (!text[used] || (name->name && *name->name));
 }
 
 enum rota_client_code listing_ask(struct rota_client *client, uint32_t job, int64_t until,
