@@ -15,7 +15,8 @@ static bool continues(const struct run *run, const struct run_start *start,
                     const struct run_entry *entry)
 {
     return entry->job.number && entry->digest == run->digest && !start->fresh
-           && run_watched_is_same(entry->watched, run->folder, start->stamp)
+           && run_sources_are_same(entry->watched, run->folder, start->stamp)
+           && run_kept_are_there(run, entry->job, start->stamp)
            && !has_failed_for_good(run, entry->job);
 }
 

@@ -81,6 +81,8 @@ char *run_watched(const struct run *run, run_stamp_fn *stamp)
     return line.data ? line.data : os_allocate(1, 1);
 }
 
+enum watched { WATCHED_SOURCES, WATCHED_ALL };
+
 static bool is_as_it_was(const char *line, size_t length, const char *folder, run_stamp_fn *stamp)
 {
     char path[4096], *rest;
@@ -95,14 +97,22 @@ static bool is_as_it_was(const char *line, size_t length, const char *folder, ru
     return only_there ? now != 0 : now == was;
 }
 
-bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *stamp)
+static bool watched_is_same(const char *watched, enum watched which, const char *folder,
+                            run_stamp_fn *stamp)
 {
     while (*watched) {
         const char *end = strchr(watched, '\n');
-        if (!end || !is_as_it_was(watched, (size_t)(end - watched), folder, stamp)) return false;
+        if (!end) return false;
+        bool counts = which == WATCHED_ALL || *watched != '+';
+        if (counts && !is_as_it_was(watched, (size_t)(end - watched), folder, stamp)) return false;
         watched = end + 1;
     }
     return true;
+}
+
+bool run_sources_are_same(const char *watched, const char *folder, run_stamp_fn *stamp)
+{
+    return watched_is_same(watched, WATCHED_SOURCES, folder, stamp);
 }
 
 // ---- The note that everything is done -----------------------------------------------------
@@ -122,5 +132,5 @@ bool run_done_holds(const char *text, uint64_t digest, uint64_t database, const 
     char first[80];
     int length = snprintf(first, sizeof first, "%" PRIu64 " %" PRIu64 "\n", digest, database);
     return strncmp(text, first, (size_t)length) == 0
-           && run_watched_is_same(text + length, folder, stamp);
+           && watched_is_same(text + length, WATCHED_ALL, folder, stamp);
 }

@@ -49,6 +49,27 @@ static void succeeded_add(struct run *run, rota_job_id old, struct map *succeede
     }
 }
 
+static bool kept_are_there(const struct run *run, uint32_t at, run_stamp_fn *stamp)
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        const struct jobfile_output *output = &task->outputs[i];
+        if (output->keep && !stamp(run->file->folder, output->name)) return false;
+    }
+    return true;
+}
+
+// A task that has not succeeded yet has delivered nothing that could be missing.
+bool run_kept_are_there(const struct run *run, rota_job_id job, run_stamp_fn *stamp)
+{
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        if (kept_are_there(run, i, stamp)) continue;
+        rota_task_id id = {job.number, i + 1};
+        if (rota_task_state(run->server->rota, id) == ROTA_TASK_SUCCEEDED) return false;
+    }
+    return true;
+}
+
 // Its outputs must still exist, for the tasks that read them and for the user.
 static bool outputs_are_there(const struct run *run, uint32_t at, const struct run_held *held,
                               run_stamp_fn *stamp)
@@ -59,9 +80,8 @@ static bool outputs_are_there(const struct run *run, uint32_t at, const struct r
         const struct jobfile_output *output = &task->outputs[i];
         if (output->kind == JOBFILE_STREAM) return false;
         if (held && !run_held_has(held, run_output_name(run, at, i), &bytes)) return false;
-        if (output->keep && !stamp(run->file->folder, output->name)) return false;
     }
-    return true;
+    return kept_are_there(run, at, stamp);
 }
 
 static bool needs_are_carried(const struct run *run, uint32_t at, const bool *carried)

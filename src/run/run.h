@@ -139,7 +139,8 @@ void run_entry_put(struct run *run, const char *path, const char *watched);
 // The lines for this job file: the user's source files, and outputs that were delivered to the
 // user. The caller frees them.
 char *run_watched(const struct run *run, run_stamp_fn *stamp);
-bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *stamp);
+// Whether the source files are unchanged, not whether the delivered outputs still exist.
+bool run_sources_are_same(const char *watched, const char *folder, run_stamp_fn *stamp);
 
 // The text of the note that says that everything is done; the caller frees it. And whether the note
 // is still valid.
@@ -169,6 +170,9 @@ struct run_held {
 };
 void run_held_add(struct run_held *held, const wire_files *files);
 void run_held_release(struct run_held *held);
+
+// Whether the outputs exist that the tasks of a job of this file have delivered to the user.
+bool run_kept_are_there(const struct run *run, rota_job_id job, run_stamp_fn *stamp);
 
 // Finds tasks that were finished in an earlier job and have not changed. `old` may be 0. If `held`
 // is null, it is not checked whether their objects still exist.

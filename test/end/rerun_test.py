@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """rerun_test - which tasks of a changed job file run again: bundles, conditions, lanes, --only."""
-from end import Tap
-from runs import Folder
+import json
+import os
+import subprocess
+
+from end import ROTA, Tap
+from runs import Folder, kill_group
 
 say = Tap.say
 
@@ -82,5 +86,46 @@ with Folder(STREAM) as folder:
     names, status = ends(folder, "-j4", "--only", "write")
     say(status == 0 and sorted(names) == ["also", "before", "read", "write"],
         "--only runs the reader of a stream with its writer", (names, status))
+
+KEPT = """\
+tasks:
+  made: {run: date > y, out: [y], keep: true}
+  flaky: {run: "exit 1", retries: {max: 1, backoff: 1h}}
+  long: {run: "touch HERE/began; sleep 1000; date > x", out: [x], keep: true}
+"""
+
+
+def jobs(folder):
+    """The last job, and the state and last attempt of its tasks."""
+    done = subprocess.run([os.path.abspath(ROTA), "ps", "--all", "--json"], cwd=folder.path,
+                          capture_output=True, text=True, check=False)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["name"]: (row["id"], row["status"], row["attempt"]) for row in rows}
+
+
+def killed_with_backoff(folder):
+    """Kills a run whose first attempt of `flaky` has failed, and whose `long` is running."""
+    if folder.has("began"):
+        os.remove(os.path.join(folder.path, "began"))
+    process = folder.start("-k", "-j4")
+    try:
+        folder.wait_for("began")
+        folder.until(lambda: [jobs(folder).get(name, ("",) * 2)[1] for name in
+                              ("flaky", "long", "made")] == ["WAITING", "RUNNING", "SUCCESS"],
+                     "the states of the three tasks")
+    finally:
+        kill_group(process)
+    return jobs(folder)
+
+
+with Folder() as folder:
+    folder.write(folder.name, KEPT.replace("HERE", folder.path))
+    before, after = killed_with_backoff(folder), killed_with_backoff(folder)
+    say(after["flaky"] == before["flaky"] and after["made"] == before["made"],
+        "a kept file that is not made yet is no reason to begin a new job", (before, after))
+    os.remove(os.path.join(folder.path, "y"))
+    after = killed_with_backoff(folder)
+    say(after["made"][0] == "2.1" and folder.has("y"),
+        "the missing kept file of a task that succeeded is one", after)
 
 Tap.end()

@@ -60,10 +60,14 @@ class Folder(MarkedProcesses):
         return sorted(e["task"] for e in events if e["event"] == "started")
 
     def wait_for(self, name, seconds=120):
+        self.until(lambda: self.has(name), name, seconds)
+
+    @staticmethod
+    def until(is_so, what, seconds=120):
         end = time.monotonic() + seconds
-        while not self.has(name):
+        while not is_so():
             if time.monotonic() > end:
-                raise TimeoutError(name)
+                raise TimeoutError(what)
             time.sleep(0.01)
 
     def verify(self):
