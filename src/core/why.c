@@ -7,25 +7,58 @@ static struct rota_why why_task(const struct rota *rota, enum rota_hold hold, ta
     return (struct rota_why){.hold = hold, .task = task_id(rota, row), .count = count};
 }
 
-// The first dependency in the given view, and the number of them: edges, then inputs.
+struct need_view {
+    uint32_t mask, wanted;
+};
+
+static bool edge_is(const struct rota *rota, uint32_t edge, struct need_view view)
+{
+    return (graph_view(&rota->task[rota->link[edge]]) & view.mask) == view.wanted;
+}
+
+static bool input_is(const struct rota *rota, const struct extra *extra, uint32_t input,
+                     struct need_view view)
+{
+    const struct object *object = OBJECT(rota, rota->use[extra->use_first + input].object);
+    return object->job && (object->view & view.mask) == view.wanted;
+}
+
+// A task that waits for files of another one may have an edge to it, too: one dependency.
+static bool is_counted(const struct rota *rota, task_row row, uint32_t inputs, task_row producer,
+                       struct need_view view)
+{
+    assert(IS_TASK(rota, row));
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = task->before; i < task[1].before; i++)
+        if (rota->link[i] == producer && edge_is(rota, i, view)) return true;
+    for (uint32_t i = 0; i < inputs; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        if (object->producer == producer && input_is(rota, extra, i, view)) return true;
+    }
+    return false;
+}
+
+// The first dependency in the given view, and the number of such tasks: edges, then inputs.
 static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, uint32_t wanted,
                           uint32_t *count)
 {
     assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
+    struct need_view view = {mask, wanted};
     task_row first = 0;
     *count = 0;
     for (uint32_t i = task->before; i < task[1].before; i++) {
-        if ((graph_view(&rota->task[rota->link[i]]) & mask) != wanted) continue;
+        if (!edge_is(rota, i, view)) continue;
         if (!first) first = rota->link[i];
         ++*count;
     }
     for (uint32_t i = 0; i < extra->input_count; i++) {
-        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
-        if (!object->job || (object->view & mask) != wanted) continue;
-        if (!first) first = object->producer;
-        ++*count;
+        task_row producer = OBJECT(rota, rota->use[extra->use_first + i].object)->producer;
+        if (!input_is(rota, extra, i, view)) continue;
+        if (!first) first = producer;
+        *count += !producer || !is_counted(rota, row, i, producer, view);
     }
     return first;
 }
