@@ -107,9 +107,12 @@ static void over_write(const struct query *query, const struct query_task *task,
                        : is(task, "CLOSED")  ? "was not run: a later job replaced its job"
                                              : "has ended";
     bool lost = is(task, "ABORTED") && strcmp(task->outcome, "lost") == 0;
+    bool is_same;
+    uint32_t tries = query_tries(query, task, &is_same);
     bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
-    if (task->attempt > 1 && task->tries > 1)
-        snprintf(often, sizeof often, " in each of %u attempts", task->tries);
+    if (task->attempt > 1 && tries > 1)
+        snprintf(often, sizeof often, " in %s of %u attempts",
+                 is_same || lost ? "each" : "the last", tries);
     if (is(task, "FAILED") && *how)
         snprintf(part->text, sizeof part->text, "failed%s %s%s", by_itself ? " with" : ":", how,
                  often);
@@ -167,7 +170,7 @@ static void waits_write(const struct query_options *options, const struct rota_w
                  why->count > 2 ? "s" : "");
     char planned[QUERY_TEXT] = "";
     struct naming naming = {query, NULL};
-    if (why->planned.number)
+    if (why->planned.number && why->hold == ROTA_HOLD_PREREQUISITE)
         snprintf(planned, sizeof planned, ", planned for %s",
                  worker_name(&naming, why->planned));
     snprintf(part->text, sizeof part->text, "waits for %s%s%s%s", name_of(query, why->task), stream,

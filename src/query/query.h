@@ -122,6 +122,8 @@ rota_time query_duration(const struct query *query, uint32_t task, rota_time now
 
 enum { QUERY_TEXT = 320 };
 const char *query_end_text(const struct query_attempt *attempt, char out[QUERY_TEXT]);  // "exit 3"
+// The number of attempts since the last request, and whether all of them ended in the same way.
+uint32_t query_tries(const struct query *query, const struct query_task *task, bool *is_same);
 const char *query_time_text(rota_time time, char out[QUERY_TEXT]);  // "1.25 s", "3 m 12 s"
 const char *query_bytes_text(uint64_t bytes, char out[QUERY_TEXT]);  // "1.2 MiB"
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SECOND = 1000000 };
 
@@ -52,4 +53,17 @@ const char *query_bytes_text(uint64_t bytes, char out[QUERY_TEXT])
     snprintf(out, QUERY_TEXT, "%" PRIu64 ".%" PRIu64 " %s", tenths, bytes % 1024 * 10 / 1024,
              units[unit]);
     return out;
+}
+
+// After a final failure the core has the highest number of tries instead of theirs.
+uint32_t query_tries(const struct query *query, const struct query_task *task, bool *is_same)
+{
+    uint32_t tries = task->tries < task->count ? task->tries : task->count;
+    char last[QUERY_TEXT], other[QUERY_TEXT];
+    *is_same = true;
+    for (uint32_t i = 1; i < tries; i++) {
+        const struct query_attempt *end = &query->attempts[task->first + task->count - 1];
+        *is_same &= strcmp(query_end_text(end, last), query_end_text(end - i, other)) == 0;
+    }
+    return tries;
 }

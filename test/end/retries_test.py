@@ -101,6 +101,21 @@ def shown_as_written():
         say(shown == [0, 2], "as JSON, too", shown)
 
 
+def why_counts_the_attempts():
+    """After the last attempt, the core no longer knows how many there were."""
+    with Cluster() as cluster:
+        cluster.work("one", 1)
+        cluster.submit({"bad": {"run": "exit 7", "retries": 1},
+                        "mixed": {"run": "exit $((6 + $ROTA_ATTEMPT))", "retries": 2},
+                        "after": {"run": "true", "needs": ["bad"]}}, "--wait")
+        bad, mixed, after = (cluster.rota("why", name).stdout for name in ("bad", "mixed", "after"))
+        say("bad failed with exit 7 in each of 2 attempts" in bad, "why counts the attempts", bad)
+        say("mixed failed with exit 9 in the last of 3 attempts" in mixed,
+            "and says if they ended in different ways", mixed)
+        say("planned for" not in after, "no worker is planned for a blocked task", after)
+
+
+why_counts_the_attempts()
 on_this_machine()
 each_attempt_has_its_own_end()
 in_a_cluster()
