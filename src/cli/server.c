@@ -189,16 +189,28 @@ static bool default_folder_is_ours(const char *address)
 }
 
 // Any address but a Unix socket needs keys.
-static bool has_keys(const struct serve *serve, const char *address)
+static bool address_is_right(const struct serve *serve, const char *address)
 {
     struct link_error error;
-    if (serve->options.keys || link_address_is_local(address)) return true;
-    if (!link_address_check(address, &error)) return true;  // the listener reports it
+    if (link_address_is_local(address)) return true;
+    if (!link_address_check(address, &error)) {
+        fprintf(stderr, "rota server: %s\n", error.text);
+        return false;
+    }
+    if (serve->options.keys) return true;
     fprintf(stderr,
             "rota server: %s: keys are needed to listen, except at a Unix socket: use --keys FILE"
             " (rota keys make FOLDER makes one)\n",
             address);
     return false;
+}
+
+// Before a file is created: a server that cannot start leaves no database.
+static int addresses_check(const struct serve *serve)
+{
+    for (uint32_t i = 0; i < serve->options.address_count; i++)
+        if (!address_is_right(serve, serve->options.addresses[i])) return 2;
+    return 0;
 }
 
 // Listens at an address, or at a socket from systemd.
@@ -208,7 +220,6 @@ static int listener_add(struct serve *serve, const char *address, int file)
     struct link_listener *listener = &serve->listeners[serve->listener_count];
     const struct link_keys *keys = serve->options.keys ? &serve->keys : NULL;
     if (address && link_address_is_local(address)) os_parents_make(address);
-    if (address && !has_keys(serve, address)) return 2;
     if (address == serve->options.default_address && !default_folder_is_ours(address)) return 2;
     bool listens = address ? link_listen(listener, address, keys, &error)
                            : link_listen_over(listener, file, keys, &error);
@@ -296,10 +307,11 @@ static int server(const struct command *command, int count, char **words)
         return 70;
     }
     os_loop_add(serve.loop, serve.signals, &serve.signals);
-    status = store_begin_at(&serve);
+    status = addresses_check(&serve);
+    if (!status) status = keys_read(&serve);
+    if (!status) status = store_begin_at(&serve);
     if (!status) status = cluster_begin_at(&serve);
     if (!status) status = settled_watch(&serve);
-    if (!status) status = keys_read(&serve);
     if (!status) status = serve_audit_open(&serve);
     if (!status) status = serve_data_open(&serve);
     if (!status) status = listen_at(&serve);

@@ -129,6 +129,16 @@ def not_without_keys():
         say(done.returncode == 2 and "key" in done.stderr, "nor goes it there without one", done)
 
 
+def nothing_is_left():
+    """By a server that does not start because of its options."""
+    with tempfile.TemporaryDirectory() as folder:
+        for words in (("127.0.0.1:0",), ("127.0.0.1:0", "--keys", folder + "/none"), ("nonsense",)):
+            done = listens("server", "--db", folder + "/x.db", "--listen", *words)
+            say(done.returncode == 2 and not os.listdir(folder),
+                f"a server with --listen {words[0]} {words[1:2]} leaves no file",
+                (done, os.listdir(folder)))
+
+
 def secrets_of(folder):
     found = set()
     for name in os.listdir(folder):
@@ -179,6 +189,6 @@ def keys_are_seen_nowhere():
         say(open_to_others(cluster.path("keys")) == [], "the files of keys are their owner's")
 
 
-for test in (by_default, not_without_keys, keys_are_seen_nowhere):
+for test in (by_default, not_without_keys, nothing_is_left, keys_are_seen_nowhere):
     test()
 Tap.end()
