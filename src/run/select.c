@@ -8,13 +8,21 @@ static bool is_called(const char *called, const char *name, size_t length)
     return called && strncmp(called, name, length) == 0 && !called[length];
 }
 
+// The group of the tasks "part Nr. {{item}}" is called "part Nr", without separators at its end.
+static size_t group_length(const char *name, size_t length)
+{
+    while (length && strchr("-_.: ", name[length - 1])) length--;
+    return length;
+}
+
 // Selects a task, or all tasks that were generated from one entry of the file.
 static bool name_want(struct run *run, const char *name, size_t length)
 {
     bool found = false;
+    size_t group = group_length(name, length);
     for (uint32_t i = 0; i < run->file->task_count; i++) {
         const struct jobfile_task *task = &run->file->tasks[i];
-        if (!is_called(task->name, name, length) && !is_called(task->family, name, length))
+        if (!is_called(task->name, name, length) && !is_called(task->family, name, group))
             continue;
         found = run->wanted[i] = true;
     }

@@ -87,6 +87,16 @@ with Folder(STREAM) as folder:
     say(status == 0 and sorted(names) == ["also", "before", "read", "write"],
         "--only runs the reader of a stream with its writer", (names, status))
 
+NUMBERED = """\
+tasks:
+  "clean Nr. {{item}}": {run: "true", foreach: [1, 2]}
+  other: "true"
+"""
+with Folder(NUMBERED) as folder:
+    names, status = ends(folder, "--only", "clean Nr.")
+    say(status == 0 and sorted(names) == ["clean Nr. 1", "clean Nr. 2"],
+        "--only takes the name of generated tasks as it is in the file", (names, status))
+
 KEPT = """\
 tasks:
   made: {run: date > y, out: [y], keep: true}
