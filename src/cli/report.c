@@ -103,6 +103,19 @@ static void critical_write(struct report *report)
     numbers_write(&report->json, "critical", path, count);
 }
 
+// Another job may run in the same folder, or at the same server.
+static bool can_change(const struct query *query)
+{
+    static const char *const ends[] = {"SUCCESS", "FAILED", "ABORTED", "BLOCKED", "CLOSED"};
+    for (uint32_t i = 0; i < query->task_count; i++) {
+        bool is_over = query->tasks[i].is_bundle;
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            is_over |= strcmp(query->tasks[i].status, ends[k]) == 0;
+        if (!is_over) return true;
+    }
+    return false;
+}
+
 static void data_write(struct report *report)
 {
     const struct query *query = report->query;
@@ -112,7 +125,7 @@ static void data_write(struct report *report)
     json_number(json, "began", "%" PRId64, report->first);
     json_number(json, "wall", "%" PRId64, report->last - report->first);
     json_number(json, "made", "%" PRId64, report->options->now);
-    json_bool(json, "atWork", report->options->is_running);
+    json_bool(json, "atWork", report->options->is_running && can_change(query));
     json_number(json, "slots", "%u", report->slots);
     json_string(json, "path", query->path);
     json_newline(json);

@@ -112,6 +112,8 @@ def why_counts_the_attempts():
         say("bad failed with exit 7 in each of 2 attempts" in bad, "why counts the attempts", bad)
         say("mixed failed with exit 9 in the last of 3 attempts" in mixed,
             "and says if they ended in different ways", mixed)
+        page = json.loads(cluster.rota("report", "--job", "1", "--json").stdout)
+        say(page["atWork"] is False, "a report of a finished job does not say that it runs", page)
         say("planned for" not in after, "no worker is planned for a blocked task", after)
 
 

@@ -55,7 +55,7 @@ function summary() {
   const failed = count('FAILED', 'ABORTED');
   const busy = attempts.reduce((sum, attempt) => sum + attempt.length, 0);
   const cached = attempts.filter((attempt) => attempt.flags & 1).length;
-  const name = data.path.split('/').pop() || 'rota';
+  const name = data.path.split('/').pop() || `job ${data.job}`;
   byId('title').textContent = name;
   document.title = `${name} - rota report`;
   const when = new Date((data.began || data.made) / 1000).toLocaleString();
