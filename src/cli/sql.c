@@ -46,12 +46,18 @@ static int sql(const struct command *command, int count, char **words)
     return question_ask(&question, path, statement);
 }
 
+// Without an argument, the database of the last `rota run` in this folder, as for `rota ps`.
+static const char *database_of(const struct arguments *arguments)
+{
+    return arguments->count ? arguments->items[0] : ".rota/rota.db";
+}
+
 static int jobs(const struct command *command, int count, char **words)
 {
     struct question question = {0};
     struct arguments arguments;
     int status = options_read(command, &question, NULL, &arguments, count, words);
-    return status >= 0 ? status : question_ask(&question, arguments.items[0], jobs_sql);
+    return status >= 0 ? status : question_ask(&question, database_of(&arguments), jobs_sql);
 }
 
 static int history(const struct command *command, int count, char **words)
@@ -70,7 +76,7 @@ static int history(const struct command *command, int count, char **words)
     snprintf(sql_text, sizeof sql_text,
              ENDED_OF("sched_state") "%s UNION ALL " ENDED_OF("sched_run") "%s ORDER BY seq",
              where, where);
-    return question_ask(&question, arguments.items[0], sql_text);
+    return question_ask(&question, database_of(&arguments), sql_text);
 }
 
 #define JSON_ROW                                                                                   \
@@ -113,12 +119,14 @@ const struct command jobs_command = {
     .summary = "list the jobs of a database or a server",
     .group = GROUP_DATABASE,
     .query = QUERY_PLAIN,
-    .argument = {ARGUMENT_DATABASE, "DATABASE", 1, 1},
+    .argument = {ARGUMENT_DATABASE, "DATABASE", 0, 1},
     .run = jobs,
     .remote = remote_query,
     .options = jobs_rows,
-    .usage = "[--json] DATABASE\n[--json] --server ADDRESS [--key FILE]\n",
-    .examples = "rota jobs .rota/rota.db\tlist the jobs of the last runs\n",
+    .usage = "[--json] [DATABASE]\n[--json] --server ADDRESS [--key FILE]\n",
+    .text = "Without DATABASE it is .rota/rota.db. The state LAST means that all tasks of the job "
+            "were submitted, whether or not they have ended.\n",
+    .examples = "rota jobs\tlist the jobs of the last runs\n",
     .exits = exits,
 };
 
@@ -127,12 +135,13 @@ const struct command history_command = {
     .summary = "list the attempts of a database or a server",
     .group = GROUP_DATABASE,
     .query = QUERY_PLAIN,
-    .argument = {ARGUMENT_DATABASE, "DATABASE", 1, 1},
+    .argument = {ARGUMENT_DATABASE, "DATABASE", 0, 1},
     .run = history,
     .remote = remote_query,
     .options = history_rows,
-    .usage = "[--json] [--task JOB.TASK] DATABASE\n"
+    .usage = "[--json] [--task JOB.TASK] [DATABASE]\n"
              "[--json] [--task JOB.TASK] --server ADDRESS [--key FILE]\n",
-    .examples = "rota history --task 1.2 .rota/rota.db\tlist the attempts of one task\n",
+    .text = "Without DATABASE it is .rota/rota.db.\n",
+    .examples = "rota history --task 1.2\tlist the attempts of one task\n",
     .exits = exits,
 };

@@ -96,6 +96,12 @@ with Folder(NUMBERED) as folder:
     names, status = ends(folder, "--only", "clean Nr.")
     say(status == 0 and sorted(names) == ["clean Nr. 1", "clean Nr. 2"],
         "--only takes the name of generated tasks as it is in the file", (names, status))
+    for command in ("jobs", "history"):
+        done, named = (subprocess.run([os.path.abspath(ROTA), command, "--json", *words],
+                                      cwd=folder.path, capture_output=True, text=True, check=False)
+                       for words in ([], [".rota/rota.db"]))
+        say(done.returncode == 0 and done.stdout and done.stdout == named.stdout,
+            f"rota {command} reads the database of this folder", done)
 
 KEPT = """\
 tasks:
