@@ -39,6 +39,15 @@ static bool is_counted(const struct rota *rota, task_row row, uint32_t inputs, t
     return false;
 }
 
+// So that it takes no long time: with more dependencies, files count only if no edge does.
+enum { COMPARED_MAX = 1000 };
+
+static bool is_small(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    return task[1].before - task->before + task_extra(rota, row)->input_count <= COMPARED_MAX;
+}
+
 // The first dependency in the given view, and the number of such tasks: edges, then inputs.
 static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, uint32_t wanted,
                           uint32_t *count)
@@ -54,11 +63,13 @@ static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, 
         if (!first) first = rota->link[i];
         ++*count;
     }
-    for (uint32_t i = 0; i < extra->input_count; i++) {
+    task_row first_edge = first;
+    bool is_compared = is_small(rota, row);
+    for (uint32_t i = 0; i < extra->input_count && (is_compared || !first_edge); i++) {
         task_row producer = OBJECT(rota, rota->use[extra->use_first + i].object)->producer;
         if (!input_is(rota, extra, i, view)) continue;
         if (!first) first = producer;
-        *count += !producer || !is_counted(rota, row, i, producer, view);
+        *count += !is_compared || !producer || !is_counted(rota, row, i, producer, view);
     }
     return first;
 }
