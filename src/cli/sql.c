@@ -1,5 +1,7 @@
 // sql.c - `rota sql`, `rota jobs`, `rota history`: queries to a database file.
 #include "cli/cli.h"
+#include "cli/query_options.h"
+#include "os/os.h"
 #include "store/sqlite/query.h"
 
 #include <stdlib.h>
@@ -46,10 +48,14 @@ static int sql(const struct command *command, int count, char **words)
     return question_ask(&question, path, statement);
 }
 
-// Without an argument, the database of the last `rota run` in this folder, as for `rota ps`.
-static const char *database_of(const struct arguments *arguments)
+// Without an argument it is the database of the last `rota run` in this folder, as for `rota ps`.
+static int database_ask(const struct question *question, const struct arguments *arguments,
+                        const char *statement)
 {
-    return arguments->count ? arguments->items[0] : ".rota/rota.db";
+    static const char usual[] = ".rota/rota.db";
+    if (arguments->count) return question_ask(question, arguments->items[0], statement);
+    if (!os_file_is_there(usual)) return query_database_missing(usual);
+    return question_ask(question, usual, statement);
 }
 
 static int jobs(const struct command *command, int count, char **words)
@@ -57,7 +63,7 @@ static int jobs(const struct command *command, int count, char **words)
     struct question question = {0};
     struct arguments arguments;
     int status = options_read(command, &question, NULL, &arguments, count, words);
-    return status >= 0 ? status : question_ask(&question, database_of(&arguments), jobs_sql);
+    return status >= 0 ? status : database_ask(&question, &arguments, jobs_sql);
 }
 
 static int history(const struct command *command, int count, char **words)
@@ -76,7 +82,7 @@ static int history(const struct command *command, int count, char **words)
     snprintf(sql_text, sizeof sql_text,
              ENDED_OF("sched_state") "%s UNION ALL " ENDED_OF("sched_run") "%s ORDER BY seq",
              where, where);
-    return question_ask(&question, database_of(&arguments), sql_text);
+    return database_ask(&question, &arguments, sql_text);
 }
 
 #define JSON_ROW                                                                                   \

@@ -38,13 +38,10 @@ def an_empty_folder():
         say(not os.path.exists(os.path.join(folder.path, ".rota")),
             "a refused run leaves no folder", os.listdir(folder.path))
         advice = "nothing has been run here yet"
-        for word in (["ps"], ["top"], ["why", "a"], ["cancel", "--job"]):
+        for word in (["ps"], ["top"], ["why", "a"], ["cancel", "--job"], ["jobs"], ["history"]):
             refused(folder, f"{word[0]} says that nothing has been run", word, advice)
             refused(folder, f"{word[0]} names $ROTA_SERVER", word, advice,
                     '(to ask $ROTA_SERVER: --server "$ROTA_SERVER")', env={"ROTA_SERVER": "x:1"})
-        for word in ("jobs", "history"):
-            refused(folder, f"{word} does, too", [word], 'DATABASE (to ask $ROTA_SERVER: --server',
-                    env={"ROTA_SERVER": "x:1"})
         os.mkdir(os.path.join(folder.path, ".rota"), 0o700)
         folder.write("none.def", "")
         folder.rota("define", "none.def", "--db", ".rota/rota.db")
