@@ -20,7 +20,8 @@ static int output_end(int status)
     bool piped = fstat(STDOUT_FILENO, &about) == 0
                  && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode));
     if (piped || status) return status;
-    fprintf(stderr, "rota: standard output: %s\n", reason ? strerror(reason) : "write failed");
+    fprintf(stderr, "rota: cannot write the standard output: %s\n",
+            reason ? strerror(reason) : "the write failed");
     return OUTPUT_LOST;
 }
 

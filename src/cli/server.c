@@ -192,7 +192,7 @@ static bool default_folder_is_ours(const char *address)
 static bool address_is_right(const struct serve *serve, const char *address)
 {
     struct link_error error;
-    if (link_address_is_local(address)) return true;
+    if (link_address_is_local(address) || address_is_relative(address)) return true;
     if (!link_address_check(address, &error)) {
         fprintf(stderr, "rota server: %s\n", error.text);
         return false;

@@ -126,9 +126,9 @@ def killed_with_backoff(folder):
     process = folder.start("-k", "-j4")
     try:
         folder.wait_for("began")
-        folder.until(lambda: [jobs(folder).get(name, ("",) * 2)[1] for name in
-                              ("flaky", "long", "made")] == ["WAITING", "RUNNING", "SUCCESS"],
-                     "the states of the three tasks")
+        folder.wait_until(lambda: [jobs(folder).get(name, ("",) * 2)[1] for name in
+                                   ("flaky", "long", "made")] == ["WAITING", "RUNNING", "SUCCESS"],
+                          "the states of the three tasks")
     finally:
         kill_group(process)
     return jobs(folder)

@@ -79,7 +79,7 @@ with QueryFolder("tasks: {a: 'seq 100000'}") as folder:
                   "run --fresh night.yaml"):
         done = subprocess.run(f"{ROTA} {words} >/dev/full", shell=True, cwd=folder.path,
                               capture_output=True, text=True, check=False)
-        say(done.returncode == 70 and "rota: standard output: " in done.stderr,
+        say(done.returncode == 70 and "cannot write the standard output: " in done.stderr,
             f"rota {words} tells when its output is lost", done)
     done = subprocess.run(["bash", "-c", f"{ROTA} logs a | head -n 1; echo ${{PIPESTATUS[0]}}"],
                           cwd=folder.path, capture_output=True, text=True, check=False)

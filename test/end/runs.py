@@ -60,10 +60,10 @@ class Folder(MarkedProcesses):
         return sorted(e["task"] for e in events if e["event"] == "started")
 
     def wait_for(self, name, seconds=120):
-        self.until(lambda: self.has(name), name, seconds)
+        self.wait_until(lambda: self.has(name), name, seconds)
 
     @staticmethod
-    def until(is_so, what, seconds=120):
+    def wait_until(is_so, what, seconds=120):
         end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
