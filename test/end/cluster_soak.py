@@ -71,7 +71,19 @@ def verdict(cluster, accepted):
         wrong.append(f"accepted and not there: {sorted(set(accepted) - there)}")
     if open_tasks(cluster):
         wrong.append(f"{open_tasks.last} tasks are still to do")
+        wrong += waiting(cluster)
     return wrong
+
+
+def waiting(cluster):
+    """Why the tasks that are left wait, and what the processes said last."""
+    lines = [str(row) for row in cluster.sql("SELECT * FROM sched_worker")]
+    for (task,) in cluster.sql("SELECT id FROM sched_stage LIMIT 5"):
+        lines += [str(row) for row in cluster.sql(f"SELECT * FROM sched_state WHERE id = {task}")]
+        for words in (["why", "--json"], ["show"]):
+            done = cluster.rota(*words, f"{task >> 32}.{task & 0xffffffff}")
+            lines += (done.stdout + done.stderr).splitlines()[-40:]
+    return lines + cluster.told().splitlines()[-200:]
 
 
 def all_done(cluster, accepted):

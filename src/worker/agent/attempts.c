@@ -104,6 +104,7 @@ void attempts_move(struct attempts *attempts, struct attempt *attempt, enum atte
     assert(state > attempt->state);  // a state never goes back
     count(attempts, attempt, false);
     attempt->state = state;
+    attempt->has_started |= state == ATTEMPT_RUNNING;
     count(attempts, attempt, true);
 }
 

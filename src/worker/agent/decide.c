@@ -231,8 +231,9 @@ static uint32_t state_told(const struct attempt *attempt)
     switch (attempt->state) {
     case ATTEMPT_HELD:
     case ATTEMPT_GIVEN: return WIRE_ATTEMPT_QUEUED;
-    case ATTEMPT_RUNNING:
-    case ATTEMPT_ENDED: return WIRE_ATTEMPT_RUNNING;  // its report could still be lost
+    case ATTEMPT_RUNNING: return WIRE_ATTEMPT_RUNNING;
+    case ATTEMPT_ENDED:  // its report could still be lost; it may never have started
+        return attempt->has_started ? WIRE_ATTEMPT_RUNNING : WIRE_ATTEMPT_QUEUED;
     case ATTEMPT_SPOOLED: return WIRE_ATTEMPT_SPOOLED;
     }
     return 0;

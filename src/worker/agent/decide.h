@@ -32,6 +32,7 @@ struct attempt {
     bool is_exclusive;
     bool is_stopping;  // it was told to end
     bool is_fenced;    // it was killed because the lease expired
+    bool has_started;
     void *report;      // of the caller
 };
 

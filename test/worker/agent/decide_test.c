@@ -353,15 +353,19 @@ static void a_join_lists_all_that_is_not_recorded(void **state)
 {
     struct decide *decide = *state;
     static const uint32_t expected[]
-        = {WIRE_ATTEMPT_QUEUED, WIRE_ATTEMPT_RUNNING, WIRE_ATTEMPT_SPOOLED, WIRE_ATTEMPT_QUEUED};
+        = {WIRE_ATTEMPT_QUEUED, WIRE_ATTEMPT_RUNNING, WIRE_ATTEMPT_SPOOLED,
+           WIRE_ATTEMPT_QUEUED, WIRE_ATTEMPT_RUNNING, WIRE_ATTEMPT_QUEUED};
     struct wire_attempt items[8];
-    for (uint32_t task = 1; task <= 4; task++) give(decide, run_of(task, 1), BEGIN);
+    for (uint32_t task = 1; task <= 6; task++) give(decide, run_of(task, 1), BEGIN);
     struct attempts *attempts = &decide->attempts;
     attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 2}, 1), ATTEMPT_RUNNING);
     attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 3}, 1), ATTEMPT_SPOOLED);
+    attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 5}, 1), ATTEMPT_RUNNING);
+    attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 5}, 1), ATTEMPT_ENDED);
+    attempts_move(attempts, attempts_find(attempts, (rota_task_id){7, 6}, 1), ATTEMPT_ENDED);
     reconnect(decide, BEGIN + SECOND);
     wire_attempts list = decide_join(decide, items);
-    assert_int_equal(list.count, 4);
+    assert_int_equal(list.count, 6);
     for (uint32_t i = 0; i < list.count; i++) {
         assert_int_equal(items[i].task.task, i + 1);
         assert_int_equal(items[i].attempt, 1);
@@ -369,7 +373,7 @@ static void a_join_lists_all_that_is_not_recorded(void **state)
         assert_int_equal(items[i].state, expected[i]);
     }
     attempts_remove(attempts, attempts_find(attempts, (rota_task_id){7, 3}, 1));
-    assert_int_equal(decide_join(decide, items).count, 3);
+    assert_int_equal(decide_join(decide, items).count, 5);
 }
 
 static void attempts_of_one_task_are_kept_apart(void **state)
