@@ -25,7 +25,7 @@ static const char *kind_at(uint32_t i)
 static void upper_write(const char *word, char out[KIND_TEXT])
 {
     size_t length = 0;
-    for (; word[length] && length < KIND_TEXT - 1; length++) {
+    for (; length < KIND_TEXT - 1 && word[length]; length++) {
         bool is_small = word[length] >= 'a' && word[length] <= 'z';
         out[length] = (char)(is_small ? word[length] - 'a' + 'A' : word[length]);
     }
