@@ -73,7 +73,7 @@ static int begin(void **state)
     (void)state;
     struct store_error error;
     both_remove(path);
-    unlink(beside("-saved"));
+    both_remove(beside("-saved"));
     unlink(beside("-lost"));
     unlink(beside("-wal-old"));
     turns = 0;
@@ -87,7 +87,7 @@ static int end(void **state)
     store_close(store);
     store = NULL;
     both_remove(path);
-    unlink(beside("-saved"));
+    both_remove(beside("-saved"));
     unlink(beside("-lost"));
     unlink(beside("-wal-old"));
     return 0;

@@ -85,7 +85,7 @@ static void is_noticed(int kind, const char *suffix)
     assert_non_null(strstr(store_error(store)->text, sentence));
     store_close(store);
     snprintf(sentence, sizeof sentence, "%s-saved", path);
-    unlink(sentence);
+    both_remove(sentence);
     both_remove(path);
 }
 
