@@ -62,23 +62,27 @@ static bool is_used(const struct sqlite_store *store, enum file_kind kind)
 
 // SQLite opens a file by its path, too. If another program replaces the file between the two, none
 // of our descriptors is the one at the path, and the next check has to find that.
+static void open_files_note(struct sqlite_store *store)
+{
+    int open[FILE_KINDS];
+    bool is_known = open_files_find(store->files, open);
+    for (int i = 0; i < FILE_KINDS; i++) {
+        struct file_identity *file = &store->files[i];
+        bool is_new = file->inode && !file->place;
+        if (is_new && open[i] >= 0) file->place = open_file_place(open[i]);
+        if (is_new && open[i] < 0 && is_known && is_used(store, (enum file_kind)i))
+            file->inode = NO_INODE;
+    }
+}
+
 void files_note(struct sqlite_store *store)
 {
-    struct file_identity found[FILE_KINDS];
-    int open[FILE_KINDS];
     struct stat status;
     if (!store->files[FILE_LOCK].inode)
         store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
-    for (int i = 0; i < FILE_KINDS; i++) found[i] = identity_of(store, (enum file_kind)i);
-    bool is_known = open_files_find(found, open);
-    for (int i = 0; i < FILE_KINDS; i++) {
-        if (store->files[i].place) continue;
-        bool is_new = !store->files[i].inode && found[i].inode;
-        bool was_replaced = is_new && is_known && is_used(store, (enum file_kind)i) && open[i] < 0;
-        if (is_new) store->files[i] = found[i];
-        if (was_replaced) store->files[i].inode = NO_INODE;
-        if (open[i] >= 0) store->files[i].place = open_file_place(open[i]);
-    }
+    for (int i = 0; i < FILE_KINDS; i++)
+        if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
+    if (store->batch.pages.log) open_files_note(store);  // the last file that SQLite opens
     if (file_look(store, FILE_DATABASE, &status) < 0) return;
     struct file_state database = state_from(&status);
     database_note(store, &database);

@@ -8,12 +8,19 @@
 #include "store/sqlite/sqlite.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINK_SIZE = 4096 };
+
+// The names in that folder are decimal numbers, "." and "..".
+static int number_of(const char *name)
+{
+    int number = 0;
+    for (; *name >= '0' && *name <= '9'; name++) number = number * 10 + (*name - '0');
+    return number;
+}
 
 bool open_files_find(const struct file_identity files[FILE_KINDS], int found[FILE_KINDS])
 {
@@ -21,7 +28,7 @@ bool open_files_find(const struct file_identity files[FILE_KINDS], int found[FIL
     struct stat status;
     for (int kind = 0; kind < FILE_KINDS; kind++) found[kind] = -1;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        int file = (int)strtol(entry->d_name, NULL, 10);
+        int file = number_of(entry->d_name);
         if (fstat(file, &status) < 0) continue;
         for (int kind = 0; kind < FILE_KINDS; kind++)
             if (files[kind].device == status.st_dev && files[kind].inode == status.st_ino)
