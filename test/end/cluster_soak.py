@@ -77,7 +77,9 @@ def verdict(cluster, accepted):
 
 def waiting(cluster):
     """Why the tasks that are left wait, and what the processes said last."""
-    lines = [str(row) for row in cluster.sql("SELECT * FROM sched_worker")]
+    lines = [f"{name} has ended with {worker.process.poll()}"
+             for name, worker in cluster.workers.items() if worker.process.poll() is not None]
+    lines += [str(row) for row in cluster.sql("SELECT * FROM sched_worker")]
     for (task,) in cluster.sql("SELECT id FROM sched_stage LIMIT 5"):
         lines += [str(row) for row in cluster.sql(f"SELECT * FROM sched_state WHERE id = {task}")]
         for words in (["why", "--json"], ["show"]):
