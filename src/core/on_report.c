@@ -119,9 +119,9 @@ static object_row object_met(struct rota *rota, rota_object_id id)
     object_row row = object_find(rota, id);
     if (row) return row;
     row = object_add(rota, id);
+    assert(IS_ROW(rota->objects, row));
     OBJECT(rota, row)->flags = ROTA_OBJECT_ARTIFACT;
     return row;
-    assert(IS_ROW(rota->objects, row));
 }
 
 static void locate(struct rota *rota, object_row object, worker_row worker)
