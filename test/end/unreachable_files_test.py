@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -68,7 +69,8 @@ def files_of(inner):
 
 def delete(inner, _):
     for name in files_of(inner):
-        os.remove(name, dir_fd=inner)
+        if not name.endswith("-lock"):  # which says that there were records
+            os.remove(name, dir_fd=inner)
 
 
 def replace(inner, outer):
@@ -111,6 +113,13 @@ def folder_is_closed_and(change, remedy):
         told = cluster.server.said()
         say(status == 70 and remedy in told and "cannot be reached (Permission denied)" in told,
             f"{change.__name__}: noticed in a folder that cannot be reached", told)
+        if change is not replace:  # there the files have another folder
+            again = subprocess.run([clusters.ROTA_PATH, "server", "--listen", cluster.socket + "2",
+                                    "--db", cluster.database], capture_output=True, text=True,
+                                   check=False, timeout=PATIENCE)
+            say(again.returncode == 2 and ("lost while its folder" in again.stderr
+                                           or "notes that it had records" in again.stderr),
+                f"{change.__name__}: the next server refuses to start", again.stderr)
         saved = re.search(r"all records are saved in ([^ :]+)", told)
         cluster.database = saved[1] if saved else None
         count = cluster.sql("SELECT count(*) FROM sched_graph")[0][0] if saved else 0

@@ -153,7 +153,7 @@ static bool has_stale_log(const char *path, bool is_missing, int64_t had,
 }
 
 // It follows the longest note of clean_note.c. It stays when all processes are killed.
-static const char used[] = "used 1\n";
+static const char used[] = "used 1\n", lost[] = "lost 1\n";
 
 void used_note_write(int lock_file)
 {
@@ -166,6 +166,28 @@ bool used_note_is_set(int lock_file)
     char found[sizeof used];
     ssize_t got = pread(lock_file, found, sizeof used - 1, USED_AT);
     return got == sizeof used - 1 && memcmp(found, used, sizeof used - 1) == 0;
+}
+
+// The folder cannot be entered, so there is no file beside the database that says it.
+void lost_note_write(int lock_file)
+{
+    ssize_t written = pwrite(lock_file, lost, sizeof lost - 1, USED_AT);
+    if (written > 0) fdatasync(lock_file);
+}
+
+bool file_check_lost(int lock_file, const char *path, struct store_error *error)
+{
+    char found[sizeof lost];
+    ssize_t got = pread(lock_file, found, sizeof lost - 1, USED_AT);
+    if (got != sizeof lost - 1 || memcmp(found, lost, sizeof lost - 1) != 0) return true;
+    const char *slash = strrchr(path, '/');
+    store_fail(error, STORE_REFUSED,
+               "%s: this file or its log was lost while its folder could not be entered; if there"
+               " is /var/tmp/%s-saved, it has all records: put it here; else restore a backup and"
+               " start with --restored. In both cases remove the old file, -wal, -shm and -lock"
+               " first",
+               path, slash ? slash + 1 : path);
+    return false;
 }
 
 bool file_check_used(const char *path, struct store_error *error)

@@ -22,6 +22,9 @@ bool file_check_modes(const char *path, struct store_error *error);
 // durable.
 void used_note_write(int lock_file);
 bool used_note_is_set(int lock_file);
+// The same place: a process that could not reach its folder lost the database. False: it did.
+void lost_note_write(int lock_file);
+bool file_check_lost(int lock_file, const char *path, struct store_error *error);
 // The database has that note. False: it is missing or empty.
 bool file_check_used(const char *path, struct store_error *error);
 // Turns an empty or missing file into a new database. `had` is its size when it was last closed, or

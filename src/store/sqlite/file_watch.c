@@ -293,6 +293,7 @@ static void unsaved_say(struct sqlite_store *store, const char *suffix, const ch
     const char *path = store->path;
     struct store_error *error = &store->store.error;
     bool noted = lost_note(store);
+    if (!noted) lost_note_write(store->lock_file);
     if (store->options.is_run) {
         store_fail(error, STORE_BROKEN,
                    "%s%s was %s while it was in use, and its records could not be saved: stop the"
@@ -335,6 +336,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
         return;
     }
     bool is_saved = save(store, saved);
+    if (is_saved && strncmp(saved, path, strlen(path)) != 0) lost_note_write(store->lock_file);
     log_put_aside(store, is_saved);
     if (is_superseded(store)) {
         store_fail(error, STORE_BROKEN,

@@ -423,6 +423,7 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     store->is_used = store->lock_file >= 0 && used_note_is_set(store->lock_file);
     bool open = store->lock_file >= 0 && file_check_modes(path, error)
                 && file_check_mended(path, store->options.is_run, error)
+                && file_check_lost(store->lock_file, path, error)
                 && (!store->is_used || file_check_used(path, error))
                 && file_check_create(path, clean_bytes(store), &store->batch.image, error);
     store->is_new = store->batch.image_is_unsynced = store->batch.image >= 0;
