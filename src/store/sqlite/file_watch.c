@@ -82,7 +82,9 @@ void files_note(struct sqlite_store *store)
         store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
     for (int i = 0; i < FILE_KINDS; i++)
         if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
-    if (store->batch.pages.log) open_files_note(store);  // the last file that SQLite opens
+    // The log is the last file that SQLite opens. A short run would notice the time this takes, and
+    // only the user who runs it can close its folder.
+    if (store->batch.pages.log && !store->options.is_run) open_files_note(store);
     if (file_look(store, FILE_DATABASE, &status) < 0) return;
     struct file_state database = state_from(&status);
     database_note(store, &database);
